@@ -1,0 +1,151 @@
+"""The composition root: the one place that reads settings and picks the parts."""
+
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pmm_mcp.config import Settings
+from pmm_mcp.context.select import Selector
+from pmm_mcp.ledger.sqlite.ledger import open_ledger
+from pmm_mcp.ledger.sqlite.others import NeighbouringLedgers
+from pmm_mcp.ledger.sqlite.writer import WriterSettings
+from pmm_mcp.places import GitPlaces
+from pmm_mcp.ports import ChatModels, Clock, IdSource, Ledger, OtherLedgers, Places
+from pmm_mcp.providers import Models, ProviderSettings
+from pmm_mcp.retrieval.sqlite.lexical import FtsLexical
+from pmm_mcp.services.boundary import Boundary
+from pmm_mcp.services.items import ItemService
+from pmm_mcp.services.ledger import LedgerService
+from pmm_mcp.services.places import note_place
+from pmm_mcp.services.record import RecordService
+from pmm_mcp.services.search import SearchService
+from pmm_mcp.services.status import StatusService
+from pmm_mcp.services.turn import TurnService, TurnSettings
+from pmm_mcp.system import SystemClock, SystemIds
+from pmm_mcp.turn.recovery import close_abandoned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """The services a tool or a command may call."""
+
+    ledger: Ledger
+    places: Places
+    clock: Clock
+    settings: Settings
+    status: StatusService
+    records: RecordService
+    search: SearchService
+    items: ItemService
+    turns: TurnService
+    log: LedgerService
+
+
+def wire(
+    ledger: Ledger,
+    *,
+    models: ChatModels,
+    places: Places,
+    others: OtherLedgers,
+    clock: Clock,
+    settings: Settings,
+) -> App:
+    """Build the services on top of any ledger and any models."""
+    boundary, lexical = Boundary(settings.secrets), FtsLexical()
+    turns = TurnService(
+        ledger=ledger,
+        selector=Selector(lexical),
+        models=models,
+        boundary=boundary,
+        others=others,
+        clock=clock,
+        settings=TurnSettings(
+            patience_s=settings.turn_patience_s,
+            deadline_s=settings.turn_deadline_s,
+            output_tokens=settings.output_budget_tokens,
+        ),
+    )
+    return App(
+        ledger=ledger,
+        places=places,
+        clock=clock,
+        settings=settings,
+        status=StatusService(ledger, turns, models, settings.chosen_toolsets()),
+        records=RecordService(ledger, boundary, lexical),
+        search=SearchService(ledger, lexical),
+        items=ItemService(ledger),
+        turns=turns,
+        log=LedgerService(ledger),
+    )
+
+
+@asynccontextmanager
+async def open_app(
+    settings: Settings,
+    *,
+    role: str,
+    models: ChatModels | None = None,
+    places: Places | None = None,
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> AsyncGenerator[App, None]:
+    """Open everything that must be closed again, in order, and build the app on it.
+
+    Raises:
+        LedgerUnavailableError: the ledger cannot be opened.
+
+    """
+    clock, ids = clock or SystemClock(), ids or SystemIds()
+    environment = os.environ if environment is None else environment
+    chosen = models or chat_models(settings, environment)
+    ledger_settings = WriterSettings(lease_wait_s=settings.lease_wait_s, lease_ttl_s=settings.lease_ttl_s)
+    async with open_ledger(
+        settings.db,
+        clock=clock,
+        ids=ids,
+        role=role,
+        housekeeping=(note_place, close_abandoned),
+        settings=ledger_settings,
+    ) as ledger:
+        app = wire(
+            ledger,
+            models=chosen,
+            places=places or git_places(environment, clock=clock),
+            others=NeighbouringLedgers(settings.db.parent),
+            clock=clock,
+            settings=settings,
+        )
+        try:
+            yield app
+        finally:
+            await app.turns.aclose()
+            if models is None and isinstance(chosen, Models):
+                await chosen.aclose()
+
+
+def new_session() -> str:
+    """Return a name for this run of a server or a command, unlike any other."""
+    return SystemIds().token(6).hex()
+
+
+def chat_models(settings: Settings, environment: Mapping[str, str]) -> Models:
+    """Return the models that the settings and the environment name."""
+    return Models(
+        ProviderSettings(
+            timeout_s=settings.provider_timeout_s, retries=settings.provider_retries, env=environment
+        ),
+        default=settings.model,
+    )
+
+
+def git_places(
+    environment: Mapping[str, str], *, clock: Clock, roots: tuple[Path, ...] | None = None
+) -> GitPlaces:
+    """Return what finds the place of a call; with `roots`, only below those directories."""
+    here = ""
+    with suppress(OSError):  # The directory may have been deleted under us.
+        here = os.getcwd()
+    return GitPlaces(environment, here, clock=clock.monotonic, roots=roots)

@@ -1,0 +1,58 @@
+"""What a turn shows to a model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from pmm_mcp.domain.ids import public_id
+from pmm_mcp.queries.commitments import Commitment
+from pmm_mcp.queries.memory import DOCUMENT_PREFIX
+from pmm_mcp.queries.turns import Pair
+from pmm_mcp.retrieval.scope import Found
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A line of the last reply that had no effect, and why."""
+
+    reason: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pack:
+    """What was selected, before it is rendered. `head` is the ledger's at that moment."""
+
+    head: int
+    found: Sequence[Found] = ()
+    pairs: Sequence[Pair] = ()
+    commitments: Sequence[Commitment] = ()
+    failures: Sequence[Failure] = field(default=())
+
+    @property
+    def shown(self) -> frozenset[int]:
+        """Every event a reply may cite."""
+        pairs = (seq for pair in self.pairs for seq in (pair.turn, pair.terminal))
+        return frozenset(
+            (
+                *(hit.doc for hit in self.found),
+                *pairs,
+                *(commitment.commitment for commitment in self.commitments),
+            )
+        )
+
+    @property
+    def item_ids(self) -> tuple[str, ...]:
+        """The ids of the matched documents, best first."""
+        return tuple(document_id(hit.kind, hit.doc) for hit in self.found)
+
+
+def document_id(kind: str, doc: int) -> str:
+    """Return what a caller calls a document."""
+    return public_id(DOCUMENT_PREFIX[kind], doc)
+
+
+def context_id(*, head: int, item_ids: Sequence[str]) -> str:
+    """Return the id of a context: a digest over its items, in their order, and the head."""
+    digest = sha256(f"{head}\n{' '.join(item_ids)}".encode()).hexdigest()
+    return f"ci:{head}:{digest[:16]}"

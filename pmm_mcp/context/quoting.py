@@ -1,0 +1,32 @@
+"""Showing stored text as data: quoted line by line, so that it can never open or close anything."""
+
+import re
+from typing import Final
+
+ELLIPSIS: Final = " …"
+
+# Everything a terminal, a renderer or a reader could take for an instruction about layout.
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def quoted(text: str, *, chars_max: int | None = None) -> str:
+    """Return the text with `> ` before every line, whatever breaks its lines, and cut where asked."""
+    if chars_max is not None:
+        text = shortened(text, chars_max=chars_max)
+    return "\n".join(f"> {_CONTROL.sub(' ', line)}" for line in text.splitlines() or [""])
+
+
+def one_line(text: str, *, chars_max: int) -> str:
+    """Return the text on one line, control characters and runs of white space as single spaces."""
+    return shortened(" ".join(_CONTROL.sub(" ", text).split()), chars_max=chars_max)
+
+
+def shortened(text: str, *, chars_max: int) -> str:
+    """Return at most that many characters, with a mark where some were left out."""
+    return text if len(text) <= chars_max else text[: chars_max - len(ELLIPSIS)].rstrip() + ELLIPSIS
+
+
+def tokens_of(text: str) -> int:
+    """Estimate tokens: UTF-8 bytes / 4, CJK characters 1 each; no tokenizer is downloaded."""
+    wide = sum("\u2e80" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7af" for char in text)
+    return wide + (len(text.encode()) - 3 * wide + 3) // 4

@@ -1,0 +1,79 @@
+"""Selecting what a turn shows: matched documents, the conversation so far, promises, last failures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pmm_mcp.context.pack import Failure, Pack
+from pmm_mcp.context.quoting import tokens_of
+from pmm_mcp.domain.anchors import Anchor, Place
+from pmm_mcp.ports import View
+from pmm_mcp.queries import commitments, events, turns
+from pmm_mcp.retrieval.grammar import parse
+from pmm_mcp.retrieval.scope import Filters, Found, Lexical
+
+PAIRS: Final = 3
+DOCUMENTS_MAX: Final = 8
+COMMITMENTS_MAX: Final = 10
+FAILURES_MAX: Final = 10
+DOCUMENT_TOKENS: Final = 1_200
+"""The budget of the matched documents together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Selects a pack from one view of the ledger."""
+
+    lexical: Lexical
+
+    async def select(self, view: View, prompt: str, *, place: Place, conversation: str, before: int) -> Pack:
+        """Return what a turn at this place should show, looking only at events before a seq."""
+        head = await view.ask(events.head())
+        pairs = await view.ask(
+            turns.last_pairs(anchor=place.home, conversation=conversation, before=before, limit=PAIRS)
+        )
+        promised = await view.ask(commitments.open_at(place.visible, limit=COMMITMENTS_MAX))
+        in_pairs = {seq for pair in pairs for seq in (pair.turn, pair.terminal)}
+        return Pack(
+            head=min(head, before - 1),
+            found=await self._matching(view, prompt, place.visible, before=before, without=in_pairs),
+            pairs=pairs,
+            commitments=promised,
+            failures=await _failures(view, place.home, conversation, before=before),
+        )
+
+    async def _matching(
+        self, view: View, prompt: str, anchors: Sequence[Anchor], *, before: int, without: set[int]
+    ) -> tuple[Found, ...]:
+        # Words alone: what a prompt says about fields or quotes is no filter.
+        search = parse(prompt)
+        words = replace(
+            search, phrases=(), excluded=(), filters=(), terms=search.terms or _of(search.phrases)
+        )
+        found = await view.ask(self.lexical.search(words, anchors=anchors, filters=Filters(before=before)))
+        kept: list[Found] = []
+        left = DOCUMENT_TOKENS
+        for hit in found:
+            cost = tokens_of(hit.passage)
+            if hit.doc in without or cost > left:
+                continue
+            kept.append(hit)
+            left -= cost
+            if len(kept) == DOCUMENTS_MAX:
+                break
+        return tuple(kept)
+
+
+def _of(phrases: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(term for phrase in phrases for term in phrase))
+
+
+async def _failures(view: View, anchor: str, conversation: str, *, before: int) -> tuple[Failure, ...]:
+    last = await view.ask(turns.last_answered(anchor=anchor, conversation=conversation, before=before))
+    if last is None:
+        return ()
+    records = await view.ask(events.page(turn=last, kinds=("validation_failure",), limit=FAILURES_MAX))
+    return tuple(
+        Failure(reason=getattr(record.event, "reason", ""), line=record.texts.get("line") or "")
+        for record in records
+    )

@@ -1,0 +1,1 @@
+"""What the product knows by itself: events, rules and values. No I/O, no clock, no randomness."""

@@ -1,0 +1,38 @@
+"""Names: short labels on one line, allowed inside a record; any other free string is a text."""
+
+import re
+from typing import Final
+
+from pmm_mcp.domain.errors import InvalidArgumentError
+
+NAME_MAX: Final = 64
+NAME_PATTERN: Final = rf"^[\w.:/ @+-]{{1,{NAME_MAX}}}$"
+
+_NAME = re.compile(rf"[\w.:/ @+-]{{1,{NAME_MAX}}}")
+_NOT_IN_A_NAME = re.compile(r"[^\w.:/ @+-]+")
+
+
+def is_name(text: str) -> bool:
+    """Say whether a text is a name: 1–64 letters, digits, spaces or any of `_ . : / @ + -`, on one line."""
+    return _NAME.fullmatch(text) is not None
+
+
+def name(text: str, *, argument: str) -> str:
+    """Return the text, which must be a name or empty.
+
+    Raises:
+        InvalidArgumentError: it is neither.
+
+    """
+    stripped = text.strip()
+    if stripped and not is_name(stripped):
+        raise InvalidArgumentError(
+            f"{argument}: {text[:80]!r} is not a name",
+            hint=f"A name has at most {NAME_MAX} letters, digits, spaces or any of _ . : / @ + -.",
+        )
+    return stripped
+
+
+def as_name(text: str, *, otherwise: str) -> str:
+    """Make a name of whatever a client or a model calls itself."""
+    return _NOT_IN_A_NAME.sub("-", text).strip("- ")[:NAME_MAX].strip() or otherwise

@@ -1,0 +1,1 @@
+"""The log: one package an engine."""

@@ -1,0 +1,252 @@
+"""Verifying: every hash recomputed from the stored bytes, every link and every text checked."""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from pmm_mcp.domain.chain import GENESIS, RECORD_TAG, SALT_BYTES, TEXT_TAG
+from pmm_mcp.domain.errors import LedgerBusyError
+from pmm_mcp.domain.events import EVENT_TYPES
+from pmm_mcp.domain.times import microseconds
+from pmm_mcp.ledger.sqlite.connection import connect_reader
+from pmm_mcp.ledger.sqlite.faults import coded
+from pmm_mcp.ledger.sqlite.replay import replayed_digests, table_digests
+from pmm_mcp.ledger.sqlite.schema import Projections
+from pmm_mcp.ports import Problem, Progress, Verification
+
+PROBLEMS_MAX: Final = 100
+_STEP_BACK_US: Final = 1_000_000
+_CHUNK: Final = 512
+_MISSING_FROM_INDEX: Final = re.compile(r"row (\d+) missing from index events_")
+
+TextKey = tuple[int, str]
+"""The seq of an event, and the field that the text is in."""
+
+
+def verify_file(
+    path: Path,
+    *,
+    from_seq: int = 1,
+    projections: Projections | None = None,
+    storage: bool = True,
+    progress: Progress | None = None,
+) -> Verification:
+    """Check a ledger from a seq on, on one snapshot of its file. Blocking; run it in a thread.
+
+    `projections` are replayed and compared as well. A damaged file is what this is for: it does not raise.
+
+    Raises:
+        LedgerBusyError: another process keeps the file locked.
+        LedgerIoError: the disk does not give it.
+
+    """
+    try:
+        with closing(connect_reader(path)) as db:
+            db.execute("BEGIN")
+            check = _Check(db, from_seq=from_seq, progress=progress)
+            check.chain()
+            if storage:
+                check.storage()
+            if projections is not None:
+                check.projections(projections)
+            return check.result()
+    except sqlite3.Error as error:
+        known = coded(error)
+        if isinstance(known, LedgerBusyError):
+            raise known from error
+        problem = Problem(0, "storage", f"the file cannot be read: {error}")
+        return Verification(checked=0, head=0, head_hash="", problems=(problem,))
+
+
+class _Check:
+    def __init__(self, db: sqlite3.Connection, *, from_seq: int, progress: Progress | None) -> None:
+        self._db = db
+        self._progress = progress
+        self._problems: list[Problem] = []
+        self._notes: list[Problem] = []
+        self._redactions: set[tuple[int, str]] = set()
+        self._redacted: list[int] = []
+        self._missing: list[tuple[int, str]] = []
+        self._checked = 0
+        self._total = self._last_seq()
+        self._head = max(0, min(from_seq - 1, self._total))
+        self._hash, self._fence, self._ts = GENESIS, 0, ""
+
+    def result(self) -> Verification:
+        return Verification(
+            checked=self._checked,
+            head=self._head,
+            head_hash=self._hash,
+            problems=tuple(self._problems),
+            notes=tuple(self._notes),
+            redacted=tuple(self._redacted),
+        )
+
+    def chain(self) -> None:
+        """Walk the events in order of seq, with their texts beside them."""
+        # Bytes as they are stored: damage need not be text any more.
+        self._db.text_factory = bytes
+        if self._head:
+            self._stand_before_the_first()
+        behind = self._head
+        # NOT INDEXED: the table itself is read, never a copy of it in an index.
+        events = self._chunks(
+            "SELECT seq, record, hash FROM events NOT INDEXED WHERE seq > ? ORDER BY seq", (behind,)
+        )
+        for chunk in events:
+            texts = self._text_digests("seq > ? AND seq <= ?", (behind, chunk[-1][0]))
+            for seq, record, stored_hash in chunk:
+                if seq != self._head + 1:
+                    self._gap(seq)
+                self._check_event(seq, record if type(record) is bytes else b"", stored_hash, texts)
+            self._report_orphans(texts)
+            behind = self._head
+            if self._progress is not None:
+                self._progress(behind, self._total)
+        self._report_orphans(self._text_digests("seq > ?", (behind,)))
+        self._judge_missing()
+        self._db.text_factory = str
+
+    def storage(self) -> None:
+        """Ask SQLite to compare tables, indexes and constraints: a flip in an index is damage too."""
+        for table in ("events", "event_text", "ledger_meta", "writer_lease"):
+            for (line,) in self._rows(f"PRAGMA integrity_check({table})", ()):
+                if line != "ok":
+                    row = _MISSING_FROM_INDEX.match(line)
+                    # Rows are counted from 1, as seqs are.
+                    self._problem(int(row[1]) if row else 0, "storage", f"{table}: {line}")
+
+    def projections(self, projections: Projections) -> None:
+        """Replay everything and compare every read table with what stands in the file."""
+        try:
+            replayed = replayed_digests(
+                self._db, until=self._head, projections=projections, progress=self._progress
+            )
+            stored = table_digests(self._db, projections)
+        except Exception as error:  # noqa: BLE001 - whatever a damaged record makes of the read models
+            self._problem(0, "projection", f"the read models cannot be replayed: {error}")
+            return
+        for table, digest in replayed.items():
+            if stored[table] != digest:
+                self._problem(0, "projection", f"the read table {table!r} is not what the events say")
+
+    # ------------------------------------------------------------------------------ one event
+
+    def _check_event(self, seq: int, record: bytes, stored_hash: bytes, texts: dict[TextKey, str]) -> None:
+        """Compare a record with its hash, its place and its texts; its own are taken out of `texts`."""
+        computed = sha256(RECORD_TAG + record).digest()
+        if computed != stored_hash:
+            self._problem(seq, "hash", "the stored hash is not that of the stored record")
+        try:
+            data = orjson.loads(record)
+            if data["seq"] != seq:
+                self._problem(seq, "seq", f"the record says seq {data['seq']}")
+            if data["prev_hash"] != self._hash:
+                self._problem(seq, "link", "the record does not follow the one before it")
+            if data["fence"] != self._fence:
+                self._check_fence(seq, data["fence"])
+            if data["ts"] < self._ts:
+                self._check_clock(seq, data["ts"])
+            if data["kind"] not in EVENT_TYPES:
+                self._problem(seq, "kind", f"{data['kind']!r} is no kind of event")
+            if data["kind"] == "text_redacted":
+                self._redactions.add((data["body"]["target"], data["body"]["field"]))
+            for field, digest in data.get("texts", {}).items():
+                found = texts.pop((seq, field), None)
+                if found is None:
+                    self._missing.append((seq, field))
+                elif found != digest:
+                    self._problem(seq, "text", f"the text {field!r} is not what was recorded")
+            self._ts = data["ts"]
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            self._problem(seq, "record", f"the record cannot be read: {type(error).__name__}")
+        self._hash, self._head = computed.hex(), seq
+        self._checked += 1
+
+    def _check_fence(self, seq: int, fence: int) -> None:
+        if fence < self._fence:
+            self._problem(seq, "fence", f"the fencing token fell from {self._fence} to {fence}")
+        self._fence = fence
+
+    def _check_clock(self, seq: int, ts: str) -> None:
+        if microseconds(self._ts) - microseconds(ts) > _STEP_BACK_US:
+            self._notes.append(Problem(seq, "clock", f"the clock stepped back from {self._ts} to {ts}"))
+
+    def _text_digests(self, where: str, params: tuple[int, ...]) -> dict[TextKey, str]:
+        """Hash the texts of some events, as `chain.text_digest` does; one at a time is in memory."""
+        digests = {}
+        rows = self._rows(f"SELECT seq, field, salt, text FROM event_text WHERE {where}", params)
+        for seq, field, salt, text in rows:
+            try:
+                head = salt + seq.to_bytes(8, "big") + len(field).to_bytes(1, "big") + field
+                digest = sha256(TEXT_TAG + head + text).hexdigest() if len(salt) == SALT_BYTES else ""
+            except (TypeError, OverflowError):
+                digest = ""
+            digests[seq, str(field, "utf-8", "replace") if type(field) is bytes else ""] = digest
+        return digests
+
+    def _report_orphans(self, texts: dict[TextKey, str]) -> None:
+        for seq, field in texts:
+            self._problem(seq, "text", f"the text {field!r} belongs to no event")
+
+    def _judge_missing(self) -> None:
+        """A text may be gone only if a later event says that it was removed."""
+        for seq, field in self._missing:
+            if (seq, field) in self._redactions:
+                self._redacted.append(seq)
+            else:
+                self._problem(seq, "text", f"the text {field!r} is missing and was not redacted")
+
+    # ---------------------------------------------------------------------------------- the rest
+
+    def _stand_before_the_first(self) -> None:
+        """Take hash, fence and time of the event before the first one that is checked."""
+        rows = self._rows("SELECT record, hash FROM events WHERE seq = ?", (self._head,))
+        row = next(rows, None)
+        if row is None or type(row[0]) is not bytes:
+            self._problem(self._head, "missing", "the event before the first one checked is missing")
+            return
+        digest = sha256(RECORD_TAG + row[0]).digest()
+        if digest != row[1]:
+            self._problem(self._head, "hash", "the stored hash is not that of the stored record")
+        self._hash = digest.hex()
+        try:
+            data = orjson.loads(row[0])
+            self._fence, self._ts = int(data["fence"]), str(data["ts"])
+        except (ValueError, KeyError, TypeError):
+            self._problem(self._head, "record", "the record cannot be read")
+
+    def _rows(self, sql: str, params: tuple[int, ...]) -> Iterator[tuple[Any, ...]]:
+        """Yield rows as far as the file can be read; where it cannot, that is a problem at the next seq."""
+        try:
+            yield from self._db.execute(sql, params)
+        except sqlite3.Error as error:
+            if isinstance(coded(error), LedgerBusyError):
+                raise
+            self._problem(self._head + 1, "storage", f"the file cannot be read here: {error}")
+
+    def _chunks(self, sql: str, params: tuple[int, ...]) -> Iterator[list[tuple[Any, ...]]]:
+        rows = self._rows(sql, params)
+        while chunk := list(islice(rows, _CHUNK)):
+            yield chunk
+
+    def _last_seq(self) -> int:
+        (last,) = next(self._rows("SELECT COALESCE(MAX(seq), 0) FROM events", ()), (0,))
+        return int(last)
+
+    def _gap(self, seq: int) -> None:
+        if seq > self._head + 1:
+            self._problem(self._head + 1, "missing", f"events {self._head + 1} to {seq - 1} are missing")
+        else:
+            self._problem(seq, "seq", f"the event stands behind {self._head}")
+
+    def _problem(self, seq: int, code: str, detail: str) -> None:
+        if len(self._problems) < PROBLEMS_MAX:
+            self._problems.append(Problem(seq, code, detail))

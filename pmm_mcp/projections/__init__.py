@@ -1,0 +1,18 @@
+"""The read models. Each registers by being named here."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pmm_mcp.projections import citations, claims, commitments, counters, imports, memory, places, turns
+from pmm_mcp.projections.changes import Projection
+
+PROJECTIONS: Final[Mapping[str, Projection]] = {
+    "turns": turns,
+    "memory": memory,
+    "commitments": commitments,
+    "claims": claims,
+    "counters": counters,
+    "places": places,
+    "imports": imports,
+    "citations": citations,
+}

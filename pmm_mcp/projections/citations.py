@@ -1,0 +1,48 @@
+"""Citations: which event names which other, and as what."""
+
+from collections.abc import Iterator
+
+from pmm_mcp.domain.events.ledger import SourceEvent, TextRedacted
+from pmm_mcp.domain.events.memory import EvidenceRecorded
+from pmm_mcp.domain.events.mind import ClaimAccepted, CommitmentClosed, ConceptBound
+from pmm_mcp.domain.records import Recorded
+from pmm_mcp.projections.changes import INTEGER, TEXT, Change, Insert, Table
+
+VERSION = 1
+
+CITATIONS = Table(
+    name="citations",
+    key=("citing", "cited", "role"),
+    columns={"citing": INTEGER, "cited": INTEGER, "role": TEXT},
+    indexes=(("cited", "citing"),),
+)
+
+TABLES = (CITATIONS,)
+
+
+def project(record: Recorded) -> Iterator[Change]:
+    """Add a row for each event that this one names."""
+    for role, cited in sorted(set(_citations(record))):
+        yield Insert(CITATIONS, {"citing": record.seq, "cited": cited, "role": role})
+
+
+def _citations(record: Recorded) -> Iterator[tuple[str, int]]:
+    match record.event:
+        case ClaimAccepted() as event:
+            yield from (("evidence", seq) for seq in event.evidence)
+            yield from (("contradicts", seq) for seq in event.contradicts)
+        case CommitmentClosed(commitment=commitment):
+            yield "closes", commitment
+        case EvidenceRecorded(answers=answers, source_event=source):
+            if answers is not None:
+                yield "answers", answers
+            if source:
+                yield "source", source
+        case ConceptBound(target=target):
+            yield "binds", target
+        case SourceEvent(mapped=mapped) if mapped is not None:
+            yield "source_of", mapped
+        case TextRedacted(target=target):
+            yield "redacts", target
+        case _:
+            return

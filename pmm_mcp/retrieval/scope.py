@@ -1,0 +1,45 @@
+"""What a search may look at, and what it finds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pmm_mcp.ports import Query
+from pmm_mcp.retrieval.grammar import SearchText
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """What a document must be. `equal` maps a column to its value; empty parts do not filter."""
+
+    kinds: tuple[str, ...] = ()
+    equal: Mapping[str, str] = field(default_factory=dict)
+    label: str = ""
+    since: str = ""
+    until: str = ""
+    before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A document that matched, with its best passage; `score` in millionths of the best."""
+
+    doc: int
+    kind: str
+    anchor: str
+    conversation: str
+    speaker: str | None
+    ts: str
+    source: str | None
+    passage: str
+    score: int
+
+
+class Lexical(Protocol):
+    """Finds documents by their words, on one engine."""
+
+    def search(
+        self, search: SearchText, *, anchors: Sequence[str] | None, filters: Filters
+    ) -> Query[tuple[Found, ...]]:
+        """Ask for the best documents, best first; `anchors` None looks everywhere."""
+        ...

@@ -1,0 +1,1 @@
+"""The MCP surface: tools, resources, transports. Only here is the SDK imported."""

@@ -1,0 +1,72 @@
+"""Binding plain functions to the SDK: the one place that knows how a tool is declared."""
+
+import functools
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.tools import Tool
+from mcp.types import ToolAnnotations
+from pydantic import ConfigDict
+
+from pmm_mcp.server.desk import Desk, Visit
+from pmm_mcp.server.families import Effect, Family, ToolFunction, title_of
+from pmm_mcp.server.schemas import portable
+
+
+def tools_of(families: Iterable[Family], desk: Desk, *, read_only: bool) -> list[Tool]:
+    """Return every tool of the families, or only those that read."""
+    return [
+        _tool(function, effect, desk)
+        for family in families
+        for function, effect in family.tools
+        if effect.read_only or not read_only
+    ]
+
+
+def _tool(function: ToolFunction, effect: Effect, desk: Desk) -> Tool:
+    tool = Tool.from_function(
+        _bind(function, desk),
+        title=title_of(function),
+        annotations=ToolAnnotations(
+            title=title_of(function),
+            read_only_hint=effect.read_only,
+            idempotent_hint=effect.idempotent,
+            destructive_hint=False,
+            open_world_hint=effect.open_world,
+        ),
+    )
+    model = tool.fn_metadata.arg_model
+    strict = type(
+        model.__name__, (model,), {"model_config": ConfigDict(extra="forbid"), "__module__": model.__module__}
+    )
+    tool.fn_metadata.arg_model = strict
+    tool.parameters = portable(strict.model_json_schema(by_alias=True))
+    if tool.fn_metadata.output_schema is not None:
+        tool.fn_metadata.output_schema = portable(tool.fn_metadata.output_schema)
+    return tool
+
+
+def _bind(function: ToolFunction, desk: Desk) -> ToolFunction:
+    """Fill in the visit; what remains is the signature the client sees."""
+
+    @functools.wraps(function)
+    async def call(*, ctx: Context[Any, Any], **arguments: Any) -> Any:
+        return await function(visit_of(desk, ctx), **arguments)
+
+    signature = inspect.signature(function, eval_str=True)
+    _, *arguments = signature.parameters.values()
+    context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=Context)
+    named = [argument.replace(kind=inspect.Parameter.KEYWORD_ONLY) for argument in arguments]
+    call.__signature__ = signature.replace(parameters=[*named, context])  # type: ignore[attr-defined]
+    call.__annotations__ = {one.name: one.annotation for one in (*named, context)} | {
+        "return": signature.return_annotation
+    }
+    return call
+
+
+def visit_of(desk: Desk, ctx: Context[Any, Any]) -> Visit:
+    """Return who is calling, by the client's own word for itself."""
+    params = ctx.session.client_params
+    return Visit(desk, client=params.client_info.name if params is not None else "")

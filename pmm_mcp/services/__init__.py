@@ -1,0 +1,1 @@
+"""The use cases, one file a tool family: load, decide, write."""

@@ -1,0 +1,36 @@
+"""What a caller hands in, made fit for the ledger once."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from pmm_mcp.domain.admission import Admitted, SecretsMode, admit
+
+_ON_THE_LOOP_CHARS_MAX: Final = 65_536
+"""Longer texts are looked through in a thread, so that nobody else waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """Repairs, measures and masks texts as the settings say."""
+
+    secrets: SecretsMode
+
+    async def admit(self, text: str, *, field: str) -> Admitted:
+        """Return the text that may be recorded, and what was changed.
+
+        Raises:
+            TooLargeError: it is over its limit.
+            SecretRefusedError: it holds a credential, and the settings refuse those.
+
+        """
+        if len(text) > _ON_THE_LOOP_CHARS_MAX:
+            return await asyncio.to_thread(admit, text, field=field, secrets=self.secrets)
+        return admit(text, field=field, secrets=self.secrets)
+
+
+def masked_names(*texts: Admitted) -> list[str]:
+    """Return which kinds of secrets were masked, each once, in order."""
+    prefix = "masked:"
+    changes = {change for text in texts for change in text.changes if change.startswith(prefix)}
+    return sorted(change.removeprefix(prefix) for change in changes)

@@ -1,0 +1,150 @@
+"""Looking at one thing the ledger holds, whole, with what it cites and what cites it."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pmm_mcp.context.quoting import one_line
+from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError
+from pmm_mcp.domain.ids import KINDS, event_id, parse_id
+from pmm_mcp.domain.records import Recorded
+from pmm_mcp.ports import Ledger, View
+from pmm_mcp.queries import citations, commitments, events
+from pmm_mcp.services.results import Part, Result
+
+TEXT_CHARS: Final = 5_000
+CITATIONS_MAX: Final = 20
+_HISTORY: Final = frozenset(("closes", "redacts"))
+
+
+class ActorShown(Part):
+    """Who wrote an event."""
+
+    kind: str
+    name: str
+    session: str
+
+
+class Item(Part):
+    """One thing. `texts` are as recorded; a text that was removed is absent."""
+
+    id: str
+    kind: str
+    seq: int
+    ts: str
+    actor: ActorShown
+    anchor: str
+    hash: str
+    conversation: str | None = None
+    turn: str | None = None
+    status: str | None = None
+    texts: dict[str, str]
+    texts_cut: dict[str, int] | None = None
+    details: dict[str, Any]
+
+
+class Related(Part):
+    """Something that is cited, or that cites."""
+
+    id: str
+    kind: str
+    role: str
+
+
+class Change(Part):
+    """What happened to a thing, and when."""
+
+    seq: int
+    kind: str
+    actor: str
+    ts: str
+    summary: str
+
+
+class ItemResult(Result):
+    """A thing, what it cites, what cites it, and its history."""
+
+    item: Item
+    references: list[Related] = []
+    dependants: list[Related] = []
+    history: list[Change] = []
+
+
+@dataclass(frozen=True, slots=True)
+class ItemService:
+    """Reads single things."""
+
+    ledger: Ledger
+
+    async def get(self, item_id: str, *, as_of: int = 0) -> ItemResult:
+        """Return what an id names, as it is or as it was when the ledger's head was `as_of`.
+
+        Raises:
+            InvalidArgumentError: the id, or `as_of`, is malformed.
+            NotFoundError: the ledger holds no such thing.
+
+        """
+        prefix, seq = parse_id(item_id)
+        if as_of < 0:
+            raise InvalidArgumentError(f"as_of: {as_of} is not allowed", hint="It is a seq; 0 is now.")
+        async with self.ledger.reader.view() as view:
+            head = await view.ask(events.head())
+            until = as_of or head
+            record = await view.ask(events.by_seq(seq))
+            if record is None or record.kind not in KINDS.get(prefix, ()) or seq > until:
+                raise NotFoundError(
+                    f"the ledger holds no {item_id.strip()}", hint="Find ids with pmm_search."
+                )
+            citing = [
+                found for found in await view.ask(citations.made_of(seq, limit=100)) if found.seq <= until
+            ]
+            return ItemResult(
+                item=await _item(view, item_id.strip(), record, until),
+                references=_related(await view.ask(citations.made_by(seq, limit=CITATIONS_MAX))),
+                dependants=_related(tuple(citing[:CITATIONS_MAX])),
+                history=await _history(view, record, citing),
+                head=head,
+            )
+
+
+async def _item(view: View, item_id: str, record: Recorded, until: int) -> Item:
+    present = {field: text for field, text in record.texts.items() if text is not None}
+    cut = {field: len(text) for field, text in present.items() if len(text) > TEXT_CHARS}
+    status = None
+    if record.kind == "commitment_opened":
+        status = await view.ask(commitments.status_at(record.seq, until))
+    return Item(
+        id=item_id,
+        kind=record.kind,
+        seq=record.seq,
+        ts=record.ts,
+        actor=ActorShown(kind=record.actor.kind, name=record.actor.name, session=record.actor.session),
+        anchor=record.anchor,
+        hash=record.hash.hex(),
+        conversation=record.conversation or None,
+        turn=None if record.turn is None else f"turn:{record.turn}",
+        status=status,
+        texts={field: text[:TEXT_CHARS] for field, text in present.items()},
+        texts_cut=cut or None,
+        details={name: value for name, value in record.event.body().items() if name != "v"},
+    )
+
+
+def _related(found: tuple[citations.Citation, ...]) -> list[Related]:
+    return [Related(id=event_id(one.kind, one.seq), kind=one.kind, role=one.role) for one in found]
+
+
+async def _history(view: View, record: Recorded, citing: list[citations.Citation]) -> list[Change]:
+    later = [found.seq for found in citing if found.role in _HISTORY][:CITATIONS_MAX]
+    records = await view.ask(events.by_seqs(later))
+    return [_change(record), *(_change(records[seq]) for seq in later)]
+
+
+def _change(record: Recorded) -> Change:
+    text = next((text for text in record.texts.values() if text), "")
+    return Change(
+        seq=record.seq,
+        kind=record.kind,
+        actor=record.actor.name,
+        ts=record.ts,
+        summary=one_line(text, chars_max=120),
+    )

@@ -1,0 +1,186 @@
+"""Looking into the ledger itself: its events, and whether they hold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pmm_mcp.context.quoting import shortened
+from pmm_mcp.domain.errors import InvalidArgumentError
+from pmm_mcp.domain.event_names import kinds_named
+from pmm_mcp.domain.ids import parse_id
+from pmm_mcp.domain.records import Recorded
+from pmm_mcp.ports import Ledger, Problem, Progress
+from pmm_mcp.queries import events
+from pmm_mcp.services.items import ActorShown
+from pmm_mcp.services.results import Part, Result
+
+LIMIT_MAX: Final = 200
+PAGE_CHARS: Final = 7_000
+TEXT_CHARS: Final = 800
+
+
+class EventShown(Part):
+    """An event as recorded; long texts are shortened, removed ones absent."""
+
+    seq: int
+    ts: str
+    kind: str
+    actor: ActorShown
+    anchor: str
+    fence: int
+    body: dict[str, Any]
+    texts: dict[str, str]
+    turn: int | None = None
+    conversation: str | None = None
+    request_id: str | None = None
+    hash: str
+
+
+class EventsResult(Result):
+    """A page of events, in order."""
+
+    events: list[EventShown]
+    next_cursor: str | None = None
+
+
+class ProblemShown(Part):
+    """Something that does not hold, or is unusual; `seq` 0 has no position."""
+
+    seq: int
+    code: str
+    detail: str
+
+
+class VerifyResult(Result):
+    """What verifying found. `first_bad` is the lowest seq that does not hold."""
+
+    ok: bool
+    checked: int
+    head_hash: str
+    first_bad: int | None = None
+    problems: list[ProblemShown] = []
+    notes: list[ProblemShown] = []
+    redacted: list[int] = []
+    checkpoint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerService:
+    """Reads and verifies the ledger."""
+
+    ledger: Ledger
+
+    async def events(
+        self,
+        *,
+        after: int = 0,
+        limit: int = 20,
+        kinds: Sequence[str] = (),
+        turn: str = "",
+        cursor: str = "",
+        tail: bool = False,
+    ) -> EventsResult:
+        """Return events after a seq, at most `limit` and about 7 kB of them; PMM's names of kinds work too.
+
+        Raises:
+            InvalidArgumentError: an argument has a value that is not allowed.
+
+        """
+        if not 1 <= limit <= LIMIT_MAX:
+            raise InvalidArgumentError(
+                f"limit: {limit} is not allowed", hint=f"It is a number from 1 to {LIMIT_MAX}."
+            )
+        if cursor and not cursor.isdecimal():
+            raise InvalidArgumentError(
+                f"cursor: {cursor[:40]!r} is not one", hint="Pass next_cursor as it came."
+            )
+        after = int(cursor[:16]) if cursor else max(0, after)
+        query = (
+            events.tail(limit)
+            if tail
+            else events.page(
+                after=after,
+                limit=limit,
+                kinds=kinds_named(kinds),
+                turn=parse_id(turn, "turn")[1] if turn.strip() else None,
+            )
+        )
+        async with self.ledger.reader.view() as view:
+            records = await view.ask(query)
+            head = await view.ask(events.head())
+        shown = _fitting([_event(record) for record in records])
+        more = bool(shown) and not tail and (len(shown) < len(records) or len(records) == limit)
+        return EventsResult(
+            events=shown,
+            next_cursor=str(shown[-1].seq) if more and shown[-1].seq < head else None,
+            head=head,
+        )
+
+    async def event(self, seq: int) -> EventShown | None:
+        """Return one event, or None."""
+        async with self.ledger.reader.view() as view:
+            record = await view.ask(events.by_seq(seq))
+        return None if record is None else _event(record)
+
+    async def verify(
+        self,
+        *,
+        from_seq: int = 0,
+        projections: bool = False,
+        since_last: bool = False,
+        progress: Progress | None = None,
+    ) -> VerifyResult:
+        """Recompute every hash from the stored bytes, from a seq or from where it was last done."""
+        if since_last:
+            from_seq = (await self.ledger.state()).verified_to + 1
+        found = await self.ledger.verify(
+            from_seq=max(1, from_seq), projections=projections, progress=progress
+        )
+        return VerifyResult(
+            ok=found.ok,
+            checked=found.checked,
+            head=found.head,
+            head_hash=found.head_hash,
+            first_bad=found.first_bad,
+            problems=_problems(found.problems),
+            notes=_problems(found.notes[:20]),
+            redacted=list(found.redacted[:LIMIT_MAX]),
+        )
+
+    async def rebuild(self, *, progress: Progress | None = None) -> int:
+        """Compute every read table anew; return how many events were replayed."""
+        return await self.ledger.rebuild(progress=progress)
+
+
+def _event(record: Recorded) -> EventShown:
+    texts = {name: text for name, text in record.texts.items() if text is not None}
+    return EventShown(
+        seq=record.seq,
+        ts=record.ts,
+        kind=record.kind,
+        actor=ActorShown(kind=record.actor.kind, name=record.actor.name, session=record.actor.session),
+        anchor=record.anchor,
+        fence=record.fence,
+        body=record.event.body(),
+        texts={name: shortened(text, chars_max=TEXT_CHARS) for name, text in texts.items()},
+        turn=record.turn,
+        conversation=record.conversation or None,
+        request_id=record.request_id or None,
+        hash=record.hash.hex(),
+    )
+
+
+def _fitting(shown: list[EventShown]) -> list[EventShown]:
+    """Return as many events as fit into an answer, at least one."""
+    left = PAGE_CHARS
+    fitting: list[EventShown] = []
+    for event in shown:
+        left -= len(event.model_dump_json(exclude_none=True))
+        if fitting and left < 0:
+            break
+        fitting.append(event)
+    return fitting
+
+
+def _problems(problems: Sequence[Problem]) -> list[ProblemShown]:
+    return [ProblemShown(seq=one.seq, code=one.code, detail=one.detail) for one in problems[:50]]

@@ -1,0 +1,231 @@
+"""Recording evidence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pmm_mcp.context.quoting import one_line
+from pmm_mcp.domain.admission import Admitted
+from pmm_mcp.domain.anchors import Anchor
+from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError, RequestIdConflictError
+from pmm_mcp.domain.events.memory import Domain, EvidenceRecorded, Provenance
+from pmm_mcp.domain.ids import parse_id, public_id
+from pmm_mcp.domain.names import name
+from pmm_mcp.domain.records import Call, Draft, Recorded
+from pmm_mcp.domain.times import instant
+from pmm_mcp.domain.words import compare_words, passages
+from pmm_mcp.ports import Ledger, Query, Transaction, View
+from pmm_mcp.queries import events, memory
+from pmm_mcp.retrieval.grammar import parse
+from pmm_mcp.retrieval.scope import Filters, Lexical
+from pmm_mcp.services.boundary import Boundary, masked_names
+from pmm_mcp.services.results import Ref, Result
+
+LABELS_MAX: Final = 100
+IMPORTANCE_MAX: Final = 5
+NEAR_MAX: Final = 3
+NEAR_MILLIONTHS: Final = 700_000
+"""How alike two texts must be to be mentioned, as the share of words they have in common."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceInput:
+    """What a caller says about a piece of evidence; empty strings are absent."""
+
+    content: str
+    source: str = ""
+    domain: str = Domain.PROJECT
+    field: str = "general"
+    provenance: str = ""
+    importance: int = 0
+    labels: Sequence[str] = ()
+    speaker: str = ""
+    occurred_at: str = ""
+    evaluator_id: str = ""
+    answers: str = ""
+    dry_run: bool = False
+
+
+class RecordResult(Result):
+    """Where the evidence is. `near` lists texts much like it, as advice; `masked` the secrets removed."""
+
+    id: str = ""
+    duplicate: bool = False
+    near: list[Ref] = []
+    masked: list[str] = []
+    anchor: str = ""
+    source_resolved: bool = False
+    refs: list[Ref] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordService:
+    """Records what was seen, once."""
+
+    ledger: Ledger
+    boundary: Boundary
+    lexical: Lexical
+
+    async def record(self, given: EvidenceInput, *, call: Call) -> RecordResult:
+        """Record a piece of evidence, or find the one that says exactly this already.
+
+        Raises:
+            InvalidArgumentError: an argument has a value that is not allowed.
+            NotFoundError: `answers` or `source` names an event that is not there.
+
+        """
+        content = await self.boundary.admit(given.content, field="content")
+        if not content.value.strip():
+            raise InvalidArgumentError("content is empty", hint="Say what was seen.")
+        source = (
+            await self.boundary.admit(given.source.strip(), field="source") if given.source.strip() else None
+        )
+        event = _event(given)
+        anchor = call.place.shared if event.provenance is Provenance.RESEARCH else call.place.home
+        piece = _Piece(event=event, content=content, source=source, anchor=anchor)
+        async with self.ledger.reader.view() as view:
+            near = await self._near(view, content.value, call)
+            if given.dry_run:
+                result = await _rehearse(view, piece)
+                return result.model_copy(update={"near": near, "notice": "dry run: nothing was written"})
+        written = await self.ledger.write(piece.write, call=call, again=piece.again)
+        return written.model_copy(update={"near": [ref for ref in near if ref.id != written.id]})
+
+    async def _near(self, view: View, content: str, call: Call) -> list[Ref]:
+        head = passages(content)[:1]
+        search = parse(head[0] if head else "")
+        found = await view.ask(
+            self.lexical.search(search, anchors=call.place.visible, filters=Filters(kinds=("evidence",)))
+        )
+        records = await view.ask(events.by_seqs([hit.doc for hit in found[: 2 * NEAR_MAX]]))
+        alike = [
+            (compare_words(content, text), record.seq, text)
+            for record in records.values()
+            if (text := record.texts.get("content")) is not None
+        ]
+        return [
+            Ref(id=public_id("ev", seq), text=one_line(text, chars_max=60))
+            for score, seq, text in sorted(alike, key=lambda row: (-row[0], row[1]))[:NEAR_MAX]
+            if score >= NEAR_MILLIONTHS
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Piece:
+    event: EvidenceRecorded
+    content: Admitted
+    source: Admitted | None
+    anchor: Anchor
+
+    def write(self, tx: Transaction) -> RecordResult:
+        cited = [seq for seq in (self.event.answers, self.event.source_event) if seq]
+        known = tx.ask(events.by_seqs(cited))
+        for seq in cited:
+            if seq not in known:
+                raise NotFoundError(f"the ledger has no event {seq}", hint="Check the id.")
+        same = tx.ask(self.same())
+        if same is not None:
+            return self.result(same, duplicate=True, head=tx.next_seq - 1)
+        texts = {"content": self.content} | ({} if self.source is None else {"source": self.source})
+        (record,) = tx.append(Draft(self.event, texts, anchor=self.anchor))
+        refs = [Ref(id=f"ev:{seq}", text=_beginning(known[seq])) for seq in cited]
+        return self.result(record.seq, duplicate=False, head=record.seq).model_copy(
+            update={"refs": refs or None}
+        )
+
+    def again(self, tx: Transaction, recorded: Recorded) -> RecordResult:
+        same = isinstance(recorded.event, EvidenceRecorded) and recorded.texts["content"] in (
+            self.content.value,
+            None,
+        )
+        if not same:
+            raise RequestIdConflictError(recorded.request_id)
+        return self.result(recorded.seq, duplicate=False, head=tx.next_seq - 1).model_copy(
+            update={"repeated": True}
+        )
+
+    def same(self) -> Query[int | None]:
+        return memory.same_evidence(
+            self.content.value,
+            anchor=self.anchor,
+            domain=self.event.domain,
+            field=self.event.field,
+            source=None if self.source is None else self.source.value,
+        )
+
+    def result(self, seq: int, *, duplicate: bool, head: int) -> RecordResult:
+        texts = [self.content] if self.source is None else [self.content, self.source]
+        return RecordResult(
+            id=public_id("ev", seq) if seq else "",
+            duplicate=duplicate,
+            masked=masked_names(*texts),
+            anchor=self.anchor,
+            source_resolved=bool(self.event.source_event),
+            head=head,
+        )
+
+
+async def _rehearse(view: View, piece: _Piece) -> RecordResult:
+    """Answer as if it had been recorded."""
+    same = await view.ask(piece.same())
+    return piece.result(same or 0, duplicate=same is not None, head=await view.ask(events.head()))
+
+
+def _event(given: EvidenceInput) -> EvidenceRecorded:
+    if not 0 <= given.importance <= IMPORTANCE_MAX:
+        raise InvalidArgumentError(
+            f"importance: {given.importance} is not allowed", hint="It is a number from 0 to 5."
+        )
+    if len(given.labels) > LABELS_MAX:
+        raise InvalidArgumentError(f"labels: {len(given.labels)} of at most {LABELS_MAX}")
+    labels = sorted({name(label, argument="labels") for label in given.labels} - {""})
+    return EvidenceRecorded(
+        domain=_domain(given.domain),
+        field=name(given.field, argument="field") or "general",
+        provenance=_provenance(given.provenance),
+        importance=given.importance,
+        labels=tuple(labels),
+        speaker=name(given.speaker, argument="speaker") or None,
+        occurred_at=instant(given.occurred_at, argument="occurred_at") if given.occurred_at.strip() else None,
+        evaluator=name(given.evaluator_id, argument="evaluator_id") or None,
+        answers=parse_id(given.answers, "ev")[1] if given.answers.strip() else None,
+        source_event=_event_named_by(given.source),
+    )
+
+
+def _domain(text: str) -> Domain:
+    try:
+        domain = Domain(text.strip().lower() or Domain.PROJECT)
+    except ValueError:
+        domain = Domain.GLOBAL
+    if domain is Domain.GLOBAL:
+        raise InvalidArgumentError(
+            f"domain: {text[:40]!r} is not allowed for evidence", hint="Use project, agent or skill."
+        )
+    return domain
+
+
+def _provenance(text: str) -> Provenance:
+    match text.strip().lower():
+        case "":
+            return Provenance.RUNTIME
+        case "research":
+            return Provenance.RESEARCH
+        case _:
+            raise InvalidArgumentError(
+                f"provenance: {text[:40]!r} is not yours to say",
+                hint='Leave it out, or say "research"; the server sets the rest.',
+            )
+
+
+def _event_named_by(source: str) -> int:
+    """Return the seq of the event a source names by its id; 0 when it names something else."""
+    try:
+        return parse_id(source)[1]
+    except InvalidArgumentError:
+        return 0
+
+
+def _beginning(record: Recorded) -> str:
+    text = next((text for text in record.texts.values() if text), record.kind)
+    return one_line(text, chars_max=60)

@@ -1,0 +1,229 @@
+"""Searching what was recorded."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pmm_mcp.context.pack import document_id
+from pmm_mcp.context.quoting import shortened
+from pmm_mcp.domain.anchors import Anchor, resolve_anchor_argument
+from pmm_mcp.domain.errors import InvalidArgumentError
+from pmm_mcp.domain.events.memory import Domain, Provenance
+from pmm_mcp.domain.names import name
+from pmm_mcp.domain.records import Call
+from pmm_mcp.domain.times import instant
+from pmm_mcp.ports import Ledger, View
+from pmm_mcp.queries import counters, events, memory
+from pmm_mcp.retrieval.grammar import SearchText, parse
+from pmm_mcp.retrieval.scope import Filters, Found, Lexical
+from pmm_mcp.services.results import Part, Result
+
+KINDS: Final = ("message", "evidence", "claim", "commitment", "reflection", "knowledge")
+TIERS: Final = ("dao_tian", "dao_ren", "shu", "qi", "principle", "law", "method", "tool")
+STATUSES: Final = ("candidate", "promoted", "canonical", "demoted", "retired")
+LIMIT_MAX: Final = 50
+SNIPPET_CHARS: Final = 400
+_CURSOR: Final = re.compile(r"[0-9]{1,6}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchInput:
+    """What a caller searches for; empty strings are absent."""
+
+    query: str
+    limit: int = 10
+    cursor: str = ""
+    kinds: Sequence[str] = ()
+    domain: str = ""
+    field: str = ""
+    tier: str = ""
+    status: str = ""
+    anchor: str = ""
+    provenance: str = ""
+    source: str = ""
+    since: str = ""
+    until: str = ""
+    label: str = ""
+    conversation: str = ""
+    include_inactive: bool = False
+
+
+class SearchItem(Part):
+    """One document; `text` is its best passage, `score` 0–1 of the best, `matched` the legs that found it."""
+
+    id: str
+    kind: str
+    text: str
+    anchor: str
+    ts: str
+    score: float
+    matched: list[str]
+    source: str | None = None
+    speaker: str | None = None
+    conversation: str | None = None
+    status: str | None = None
+    tier: str | None = None
+
+
+class Scope(Part):
+    """Where was searched, and how many documents there are: an empty answer is no wrong scope unseen."""
+
+    anchors: list[str]
+    documents: int
+
+
+class SearchResult(Result):
+    """What was found, best first."""
+
+    results: list[SearchItem]
+    scope: Scope
+    degraded: str | None = None
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    text: SearchText
+    anchors: tuple[Anchor, ...] | None
+    filters: Filters
+    offset: int
+    limit: int
+    governed: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchService:
+    """Finds documents by their words."""
+
+    ledger: Ledger
+    lexical: Lexical
+
+    async def search(self, given: SearchInput, *, call: Call) -> SearchResult:
+        """Return the best documents visible from the place of the call. Any string is a query.
+
+        Raises:
+            InvalidArgumentError: a filter has a value that is not allowed.
+
+        """
+        request = _request(given, call)
+        async with self.ledger.reader.view() as view:
+            found = (
+                ()
+                if request.governed
+                else await view.ask(
+                    self.lexical.search(request.text, anchors=request.anchors, filters=request.filters)
+                )
+            )
+            shown = found[request.offset : request.offset + request.limit]
+            more = len(found) > request.offset + request.limit
+            return SearchResult(
+                results=[_item(hit) for hit in shown],
+                scope=Scope(
+                    anchors=list(request.anchors or ("*",)),
+                    documents=await view.ask(counters.documents(request.anchors)),
+                ),
+                next_cursor=str(request.offset + request.limit) if more else None,
+                notice=await _notice(view, request, found),
+                head=await view.ask(events.head()),
+            )
+
+
+def _request(given: SearchInput, call: Call) -> _Request:
+    text = parse(given.query)
+    said = dict(text.filters)
+
+    def choose(argument: str, value: str) -> str:
+        """An argument wins over the same filter in the query."""
+        return value.strip() or said.get(argument, "")
+
+    kinds = [kind.strip() for kind in given.kinds if kind.strip()] or list(filter(None, [said.get("kind")]))
+    for kind in kinds:
+        _one_of("kinds", kind, KINDS)
+    equal = {
+        "domain": _one_of("domain", choose("domain", given.domain), tuple(Domain)),
+        "provenance": _one_of("provenance", choose("provenance", given.provenance), tuple(Provenance)),
+        "field": name(choose("field", given.field), argument="field"),
+        "conversation": name(choose("conversation", given.conversation), argument="conversation"),
+        "source": choose("source", given.source),
+    }
+    governed = {
+        "tier": _one_of("tier", choose("tier", given.tier), TIERS),
+        "status": _one_of("status", choose("status", given.status), STATUSES),
+    }
+    since, until = choose("since", given.since), choose("until", given.until)
+    return _Request(
+        text=text,
+        anchors=resolve_anchor_argument(choose("anchor", given.anchor), call.place),
+        filters=Filters(
+            kinds=tuple(kinds),
+            equal={column: value for column, value in equal.items() if value},
+            label=name(choose("label", given.label), argument="label"),
+            since=_day_or_instant(since, argument="since"),
+            until=_day_or_instant(until, argument="until"),
+        ),
+        offset=_offset(given.cursor),
+        limit=_limit(given.limit),
+        governed={column: value for column, value in governed.items() if value},
+    )
+
+
+def _item(hit: Found) -> SearchItem:
+    return SearchItem(
+        id=document_id(hit.kind, hit.doc),
+        kind=hit.kind,
+        text=shortened(hit.passage, chars_max=SNIPPET_CHARS),
+        anchor=hit.anchor,
+        ts=hit.ts,
+        score=hit.score / 1_000_000,
+        matched=["lexical"],
+        source=hit.source,
+        speaker=hit.speaker,
+        conversation=hit.conversation or None,
+    )
+
+
+async def _notice(view: View, request: _Request, found: Sequence[Found]) -> str | None:
+    """Say why there is nothing, or what was cut."""
+    if request.text.cut:
+        return f"only the last part of the query was used; {request.text.cut} characters were left out"
+    if request.text.empty:
+        return "the query holds no words, so nothing was searched"
+    if request.governed:
+        return "no governed knowledge has been recorded yet, so tier and status match nothing"
+    if found or not (request.filters.equal or request.filters.label or request.filters.kinds):
+        return None
+    hints = []
+    for column in request.filters.equal:
+        values = await view.ask(memory.values_of(column, anchors=request.anchors))
+        hints.append(f"{column}: {', '.join(values) or 'none'}")
+    return "nothing matches with these filters" + (f"; there is {'; '.join(hints)}" if hints else "")
+
+
+def _one_of(argument: str, value: str, allowed: Sequence[str]) -> str:
+    if value and value not in allowed:
+        raise InvalidArgumentError(
+            f"{argument}: {value[:40]!r} is not one", hint="Use " + ", ".join(allowed) + "."
+        )
+    return value
+
+
+def _day_or_instant(text: str, *, argument: str) -> str:
+    if not text:
+        return ""
+    is_day = re.fullmatch(r"\d{4}-\d\d-\d\d", text.strip()) is not None
+    return instant(f"{text.strip()}T00:00:00Z" if is_day else text, argument=argument)
+
+
+def _limit(limit: int) -> int:
+    if not 1 <= limit <= LIMIT_MAX:
+        raise InvalidArgumentError(
+            f"limit: {limit} is not allowed", hint=f"It is a number from 1 to {LIMIT_MAX}."
+        )
+    return limit
+
+
+def _offset(cursor: str) -> int:
+    if cursor and not _CURSOR.fullmatch(cursor):
+        raise InvalidArgumentError(f"cursor: {cursor[:40]!r} is not one", hint="Pass next_cursor as it came.")
+    return int(cursor or 0)

@@ -1,0 +1,426 @@
+"""Turns: a prompt answered by a model of ours, or by the calling agent itself."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pmm_mcp.context.pack import Pack, context_id
+from pmm_mcp.context.quoting import shortened, tokens_of
+from pmm_mcp.context.render import render
+from pmm_mcp.context.select import Selector
+from pmm_mcp.domain.admission import Admitted
+from pmm_mcp.domain.control_lines import Parsed
+from pmm_mcp.domain.errors import (
+    InvalidArgumentError,
+    NotFoundError,
+    PmmError,
+    RequestIdConflictError,
+    SecretRefusedError,
+    TurnClosedError,
+)
+from pmm_mcp.domain.events.turn import AssistantMessage, GenerationFailure, TurnMetrics, UserMessage
+from pmm_mcp.domain.ids import parse_id, public_id
+from pmm_mcp.domain.names import as_name
+from pmm_mcp.domain.records import Actor, Call, Draft, Recorded
+from pmm_mcp.domain.times import timestamp
+from pmm_mcp.ports import ChatModel, ChatModels, Clock, Ledger, ModelReply, OtherLedgers, Prompt, Transaction
+from pmm_mcp.queries import commitments, events, turns
+from pmm_mcp.services.boundary import Boundary
+from pmm_mcp.services.results import Result
+from pmm_mcp.turn.effects import references
+from pmm_mcp.turn.ending import Answered, Ending, Unanswered, open_turn, read_result, selection_of
+from pmm_mcp.turn.outcome import TurnResult, citable, cited_events, closed_commitments, result_of
+from pmm_mcp.turn.parse import parse
+from pmm_mcp.turn.prompt import PRIMER, PROTOCOL, system_prompt
+from pmm_mcp.turn.recovery import interruption
+
+__all__ = ["PROTOCOL", "BegunTurn", "TurnResult", "TurnService", "TurnSettings"]
+
+DEADLINE_S_MAX: Final = 86_400
+OUTPUT_TOKENS_MAX: Final = 32_768
+USER_CHARS: Final = 1_000
+_ON_THE_LOOP_CHARS_MAX: Final = 65_536
+_NOTHING_SAID: Final = Parsed(visible="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnSettings:
+    """How long things may take, and how much a model may write."""
+
+    patience_s: float = 45.0
+    """How long a call waits before it is told that its turn is still running."""
+    deadline_s: float = 600.0
+    output_tokens: int = 2_048
+
+
+class BegunTurn(Result):
+    """A turn the caller answers by itself: think with these, then call pmm_turn_finish."""
+
+    turn: str
+    system: str
+    context: str
+    user: str
+    deadline: str
+    context_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    turn: int
+    repeated: bool = False
+
+
+@dataclass(slots=True)
+class TurnService:
+    """Runs turns. One instance a process; `aclose` ends what is still running."""
+
+    ledger: Ledger
+    selector: Selector
+    models: ChatModels
+    boundary: Boundary
+    others: OtherLedgers
+    clock: Clock
+    settings: TurnSettings = field(default_factory=TurnSettings)
+    _running: dict[int, asyncio.Task[TurnResult]] = field(default_factory=dict)
+    _handed_back: set[int] = field(default_factory=set)
+    _finished: list[str] = field(default_factory=list)
+
+    async def run(
+        self,
+        prompt: str,
+        *,
+        call: Call,
+        model: str = "",
+        output_tokens: int = 0,
+        include_events: bool = False,
+    ) -> TurnResult:
+        """Answer one prompt. It is on record before the model hears it; the reply is, with its effects.
+
+        Raises:
+            InvalidArgumentError: the prompt is empty, or the budget is not allowed.
+            ModelUnavailableError: the model cannot be used here; nothing was written.
+
+        """
+        if not 0 <= output_tokens <= OUTPUT_TOKENS_MAX:
+            raise InvalidArgumentError(
+                f"output_budget_tokens: {output_tokens} is not allowed",
+                hint=f"It is a number from 1 to {OUTPUT_TOKENS_MAX}; 0 takes the default.",
+            )
+        chat = self.models.get(model)
+        admitted = await self._prompt(prompt)
+        opened = await self._open(admitted, chat, call)
+        if not opened.repeated:
+            budget = output_tokens or self.settings.output_tokens
+            self._start(opened.turn, self._answer(opened.turn, admitted.value, chat, budget, call))
+        result = await self._follow(opened.turn, include_events=include_events)
+        return self._noticed(
+            result.model_copy(update={"repeated": True}) if opened.repeated else result, chat
+        )
+
+    async def begin(self, prompt: str, *, call: Call, deadline_s: int = 3_600) -> BegunTurn:
+        """Open a turn that the caller answers, and give it what a model would be given.
+
+        Raises:
+            InvalidArgumentError: the prompt is empty, or the deadline is not allowed.
+
+        """
+        if not 1 <= deadline_s <= DEADLINE_S_MAX:
+            raise InvalidArgumentError(
+                f"deadline_s: {deadline_s} is not allowed", hint=f"It is a number from 1 to {DEADLINE_S_MAX}."
+            )
+        admitted = await self._prompt(prompt)
+        async with self.ledger.reader.view() as view:
+            before = await view.ask(events.head()) + 1
+            pack = await self.selector.select(
+                view, admitted.value, place=call.place, conversation=call.conversation, before=before
+            )
+        context = render(pack)
+        runtime = _runtime(call)
+
+        def work(tx: Transaction) -> tuple[int, int, bool]:
+            deadline_us = tx.now_us + deadline_s * 1_000_000
+            (message,) = tx.append(Draft(UserMessage(deadline_us=deadline_us), {"prompt": admitted}))
+            tx.append(Draft(selection_of(pack, tokens=tokens_of(context)), turn=message.seq, actor=runtime))
+            return message.seq, deadline_us, False
+
+        def again(tx: Transaction, recorded: Recorded) -> tuple[int, int, bool]:
+            event = _same_prompt(recorded, admitted)
+            if event.holder is not None:
+                raise RequestIdConflictError(recorded.request_id)
+            return recorded.seq, event.deadline_us, True
+
+        turn, deadline_us, repeated = await self.ledger.write(work, call=call, again=again)
+        return BegunTurn(
+            turn=public_id("turn", turn),
+            system=f"{PRIMER}\n\n{PROTOCOL}",
+            context=context,
+            user=shortened(admitted.value, chars_max=USER_CHARS),
+            deadline=timestamp(deadline_us),
+            context_id=context_id(head=pack.head, item_ids=pack.item_ids),
+            head=turn,
+            repeated=repeated or None,
+            notice=self._take_finished(),
+        )
+
+    async def finish(self, turn: str, reply: str, *, call: Call, model: str = "") -> TurnResult:
+        """End a turn that was begun with the caller's own reply; its effects are decided and written.
+
+        Finishing twice returns the first result.
+
+        Raises:
+            NotFoundError: there is no such turn.
+            TooLargeError: the reply is over 1 MiB; the turn stays open.
+            TurnClosedError: the turn ended without this reply, which is kept and has no effects.
+
+        """
+        seq = parse_id(turn, "turn")[1]
+        admitted = await self.boundary.admit(reply, field="reply")
+        label = as_name(model, otherwise=call.actor.name)
+        records = await self._records(seq)
+        said: Answered | Unanswered
+        if admitted.value.strip():
+            said = await self._answered(
+                AssistantMessage(model=label), admitted, shown=citable(records), quotation=False
+            )
+        else:
+            said = Unanswered(event=GenerationFailure(status="empty", reason="empty_reply", model=label))
+        ending = Ending(turn=seq, said=said, model=call.actor, runtime=_runtime(call))
+
+        def again(tx: Transaction, recorded: Recorded) -> TurnResult | None:
+            if recorded.turn != seq or recorded.texts.get("reply", "") not in (admitted.value, None):
+                raise RequestIdConflictError(recorded.request_id)
+            if recorded.kind == "late_reply":
+                return None
+            return read_result(tx, seq).model_copy(update={"repeated": True})
+
+        result = await self.ledger.write(ending.write, call=call, again=again)
+        if result is None:
+            raise TurnClosedError(
+                f"{turn} has already ended; your reply was kept as a late reply, without effects",
+                hint="Begin a new turn with pmm_turn_begin.",
+            )
+        return result
+
+    async def result(self, turn: int, *, include_events: bool = False) -> TurnResult:
+        """Return what came of a turn so far.
+
+        Raises:
+            NotFoundError: there is no such turn.
+
+        """
+        records = await self._records(turn)
+        async with self.ledger.reader.view() as view:
+            kinds = await view.ask(events.kinds_of(cited_events(records)))
+            promises = {seq: await view.ask(commitments.text_of(seq)) for seq in closed_commitments(records)}
+            head = await view.ask(events.head())
+        result = result_of(records, kinds=kinds, promises=promises, include_events=include_events)
+        return result.model_copy(update={"head": head})
+
+    def take_finished(self) -> str | None:
+        """Say, once, which turns that were handed back as running have ended since."""
+        return self._take_finished()
+
+    async def aclose(self) -> None:
+        """Interrupt the turns that are still running, and wait until that is on record."""
+        tasks = list(self._running.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # ------------------------------------------------------------------------------ asking a model
+
+    async def _open(self, prompt: Admitted, chat: ChatModel, call: Call) -> _Opened:
+        deadline_us = int(self.settings.deadline_s * 1_000_000)
+
+        def work(tx: Transaction) -> _Opened:
+            event = UserMessage(
+                model=as_name(chat.name, otherwise="model"),
+                holder=tx.holder,
+                deadline_us=tx.now_us + deadline_us,
+            )
+            (message,) = tx.append(Draft(event, {"prompt": prompt}))
+            return _Opened(message.seq)
+
+        def again(_tx: Transaction, recorded: Recorded) -> _Opened:
+            if _same_prompt(recorded, prompt).holder is None:
+                raise RequestIdConflictError(recorded.request_id)
+            return _Opened(recorded.seq, repeated=True)
+
+        return await self.ledger.write(work, call=call, again=again)
+
+    def _start(self, turn: int, answering: Coroutine[Any, Any, TurnResult]) -> None:
+        task = asyncio.create_task(answering)
+        self._running[turn] = task
+
+        def ended(task: asyncio.Task[TurnResult]) -> None:
+            self._running.pop(turn, None)
+            if turn in self._handed_back:
+                self._handed_back.discard(turn)
+                self._finished.append(public_id("turn", turn))
+                if not task.cancelled():
+                    task.exception()  # Nobody else asks for it.
+
+        task.add_done_callback(ended)
+
+    async def _follow(self, turn: int, *, include_events: bool) -> TurnResult:
+        """Wait for a turn of this process as long as a call may take; then say that it is running."""
+        task = self._running.get(turn)
+        if task is None:
+            return await self.result(turn, include_events=include_events)
+        try:
+            done, _ = await asyncio.wait({task}, timeout=self.settings.patience_s)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if done:
+            result = task.result()
+            return await self.result(turn, include_events=True) if include_events else result
+        self._handed_back.add(turn)
+        result = await self.result(turn)
+        return result.model_copy(
+            update={
+                "notice": f'the model is still answering; ask pmm_get(id="{public_id("turn", turn)}") later'
+            }
+        )
+
+    async def _answer(self, turn: int, prompt: str, chat: ChatModel, budget: int, call: Call) -> TurnResult:
+        try:
+            async with self.ledger.reader.view() as view:
+                pack = await self.selector.select(
+                    view, prompt, place=call.place, conversation=call.conversation, before=turn
+                )
+            context = render(pack)
+            system = system_prompt(context)
+            started = self.clock.monotonic()
+            asked = Prompt(system=system, user=prompt, budget_tokens=budget, quotable=_quotable(pack))
+            reply = await chat.ask(asked)
+            spent_ms = max(0, round((self.clock.monotonic() - started) * 1_000))
+            ending = Ending(
+                turn=turn,
+                said=await self._said(reply, chat, pack, spent_ms),
+                model=_speaking(chat.name, call),
+                runtime=_runtime(call),
+                selection=selection_of(pack, tokens=tokens_of(context)),
+                metrics=TurnMetrics(
+                    model_ms=spent_ms,
+                    prompt_tokens=reply.prompt_tokens,
+                    system_tokens=tokens_of(system),
+                    reply_tokens=reply.reply_tokens,
+                ),
+            )
+            result = await self.ledger.write(ending.write, call=_unkeyed(call))
+            return await self.result(turn) if result is None else result
+        except BaseException as error:
+            reason = "cancelled" if isinstance(error, asyncio.CancelledError) else "internal"
+            with suppress(PmmError):
+                await asyncio.shield(self._interrupt(turn, reason, call))
+            raise
+
+    async def _said(
+        self, reply: ModelReply, chat: ChatModel, pack: Pack, spent_ms: int
+    ) -> Answered | Unanswered:
+        label = as_name(chat.name, otherwise="model")
+        try:
+            text = await self.boundary.admit(reply.text, field="reply")
+        except SecretRefusedError:
+            return Unanswered(
+                event=GenerationFailure(
+                    status="indeterminate", reason="secret_refused", model=label, latency_ms=spent_ms
+                )
+            )
+        if reply.status == "complete" and text.value.strip():
+            event = AssistantMessage(model=label, quotation=reply.quotation, latency_ms=spent_ms)
+            return await self._answered(event, text, shown=pack.shown, quotation=reply.quotation)
+        status = "empty" if reply.status == "complete" else reply.status
+        return Unanswered(
+            event=GenerationFailure(
+                status=status,
+                reason=reply.reason or status,
+                category=reply.category or None,
+                model=label,
+                size_bytes=len(text.value.encode()),
+                latency_ms=spent_ms,
+            ),
+            partial=text,
+        )
+
+    async def _answered(
+        self, event: AssistantMessage, reply: Admitted, *, shown: frozenset[int], quotation: bool
+    ) -> Answered:
+        if quotation:
+            return Answered(event=event, reply=reply, parsed=_NOTHING_SAID)
+        if len(reply.value) > _ON_THE_LOOP_CHARS_MAX:
+            parsed = await asyncio.to_thread(parse, reply.value)
+        else:
+            parsed = parse(reply.value)
+        return Answered(
+            event=event, reply=reply, parsed=parsed, shown=shown, hashes=await self._hashes(parsed)
+        )
+
+    async def _hashes(self, parsed: Parsed) -> Mapping[tuple[str, int], str]:
+        found = {target: await self.others.hash_of(*target) for target in references(parsed)}
+        return {target: digest for target, digest in found.items() if digest is not None}
+
+    async def _interrupt(self, turn: int, reason: str, call: Call) -> None:
+        def work(tx: Transaction) -> None:
+            found = open_turn(tx, turn)
+            if found.status == "open":
+                tx.append(interruption(found, reason=reason, session=call.actor.session))
+
+        await self.ledger.write(work, call=_unkeyed(call))
+
+    # ------------------------------------------------------------------------------------ the rest
+
+    async def _prompt(self, prompt: str) -> Admitted:
+        if not prompt.strip():
+            raise InvalidArgumentError("prompt is empty", hint="Say what the mind should answer.")
+        return await self.boundary.admit(prompt, field="prompt")
+
+    async def _records(self, turn: int) -> tuple[Recorded, ...]:
+        async with self.ledger.reader.view() as view:
+            found = await view.ask(turns.by_seq(turn))
+            if found is None:
+                raise NotFoundError(
+                    f"there is no {public_id('turn', turn)}", hint="Use the id that pmm_turn_begin returned."
+                )
+            return await view.ask(events.of_turn(turn))
+
+    def _noticed(self, result: TurnResult, chat: ChatModel) -> TurnResult:
+        offline = (
+            "no model is configured, so this quotes the ledger; set PMM_MCP_MODEL "
+            "(such as openai:gpt-5.1 or ollama:llama3.2), or answer yourself with pmm_turn_begin"
+            if chat.name.startswith("offline:")
+            else None
+        )
+        notices = [notice for notice in (result.notice, offline, self._take_finished()) if notice]
+        return result.model_copy(update={"notice": "; ".join(notices) or None})
+
+    def _take_finished(self) -> str | None:
+        finished, self._finished = self._finished, []
+        return f"finished meanwhile: {', '.join(finished)}" if finished else None
+
+
+def _same_prompt(recorded: Recorded, prompt: Admitted) -> UserMessage:
+    event = recorded.event
+    if not isinstance(event, UserMessage) or recorded.texts["prompt"] not in (prompt.value, None):
+        raise RequestIdConflictError(recorded.request_id)
+    return event
+
+
+def _quotable(pack: Pack) -> list[tuple[str, str]]:
+    return [(item_id, hit.passage) for item_id, hit in zip(pack.item_ids, pack.found, strict=True)]
+
+
+def _speaking(model: str, call: Call) -> Actor:
+    return Actor(kind="model", name=as_name(model, otherwise="model"), session=call.actor.session)
+
+
+def _runtime(call: Call) -> Actor:
+    return Actor(kind="runtime", name="turn", session=call.actor.session)
+
+
+def _unkeyed(call: Call) -> Call:
+    """The request id belongs to the write that opened the turn, not to the one that ends it."""
+    return Call(actor=call.actor, place=call.place, conversation=call.conversation)

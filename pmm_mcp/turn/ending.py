@@ -1,0 +1,122 @@
+"""How a turn ends: the reply, all its effects and its measures in one write, or a failure, exactly once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pmm_mcp.context.pack import Pack
+from pmm_mcp.domain.admission import Admitted
+from pmm_mcp.domain.control_lines import Parsed
+from pmm_mcp.domain.errors import NotFoundError
+from pmm_mcp.domain.events.turn import (
+    AssistantMessage,
+    GenerationFailure,
+    LateReply,
+    RetrievalSelection,
+    Selected,
+    TurnMetrics,
+)
+from pmm_mcp.domain.ids import public_id
+from pmm_mcp.domain.records import Actor
+from pmm_mcp.ports import Transaction
+from pmm_mcp.queries import commitments, events, turns
+from pmm_mcp.turn.effects import Speaker, apply_reply
+from pmm_mcp.turn.outcome import TurnResult, cited_events, closed_commitments, result_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """A reply, read. `shown` holds the events it may cite."""
+
+    event: AssistantMessage
+    reply: Admitted
+    parsed: Parsed
+    shown: frozenset[int] = frozenset()
+    hashes: Mapping[tuple[str, int], str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unanswered:
+    """No complete reply; `partial` is what there was of one."""
+
+    event: GenerationFailure
+    partial: Admitted = field(default=Admitted(""))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """The end of a turn, to be written once."""
+
+    turn: int
+    said: Answered | Unanswered
+    model: Actor
+    runtime: Actor
+    selection: RetrievalSelection | None = None
+    """What the model was shown; None when it stands in the ledger already."""
+    metrics: TurnMetrics | None = None
+
+    def write(self, tx: Transaction) -> TurnResult | None:
+        """End the turn, or keep a late reply; None when the turn had ended without this reply.
+
+        A turn that has a reply already keeps it: its first result is returned, as repeated.
+        """
+        turn = open_turn(tx, self.turn)
+        if turn.status == "complete":
+            return read_result(tx, self.turn).model_copy(update={"repeated": True})
+        if turn.status != "open":
+            self._keep_late(tx, turn)
+            return None
+        speaker = Speaker(turn=turn, model=self.model, runtime=self.runtime)
+        match self.said:
+            case Answered() as said:
+                tx.append(speaker.draft(said.event, {"reply": said.reply}))
+                apply_reply(tx, said.parsed, speaker=speaker, shown=said.shown, hashes=said.hashes)
+            case Unanswered() as said:
+                texts = {"partial": said.partial} if said.partial.value else {}
+                tx.append(speaker.draft(said.event, texts, runtime=True))
+        for event in (self.selection, self.metrics):
+            if event is not None:
+                tx.append(speaker.draft(event, runtime=True))
+        return read_result(tx, self.turn)
+
+    def _keep_late(self, tx: Transaction, turn: turns.Turn) -> None:
+        if not isinstance(self.said, Answered):
+            return
+        kept = tx.ask(events.page(turn=self.turn, kinds=("late_reply",), limit=1))
+        if not kept:
+            speaker = Speaker(turn=turn, model=self.model, runtime=self.runtime)
+            tx.append(speaker.draft(LateReply(model=self.said.event.model), {"reply": self.said.reply}))
+
+
+def open_turn(tx: Transaction, turn: int) -> turns.Turn:
+    """Return the turn as it stands.
+
+    Raises:
+        NotFoundError: there is no such turn.
+
+    """
+    found = tx.ask(turns.by_seq(turn))
+    if found is None:
+        raise NotFoundError(
+            f"there is no {public_id('turn', turn)}", hint="Use the id that pmm_turn_begin returned."
+        )
+    return found
+
+
+def read_result(tx: Transaction, turn: int, *, include_events: bool = False) -> TurnResult:
+    """Return what came of a turn, read inside a write."""
+    records = tx.ask(events.of_turn(turn))
+    kinds = tx.ask(events.kinds_of(cited_events(records)))
+    promises = {seq: tx.ask(commitments.text_of(seq)) for seq in closed_commitments(records)}
+    result = result_of(records, kinds=kinds, promises=promises, include_events=include_events)
+    return result.model_copy(update={"head": tx.next_seq - 1})
+
+
+def selection_of(pack: Pack, *, tokens: int) -> RetrievalSelection:
+    """Return the event that records what was shown."""
+    return RetrievalSelection(
+        watermark=max(1, pack.head),
+        selected=tuple(Selected(doc=hit.doc, score=hit.score, lexical=hit.score) for hit in pack.found),
+        pairs=tuple(seq for pair in pack.pairs for seq in (pair.turn, pair.terminal)),
+        commitments=tuple(commitment.commitment for commitment in pack.commitments),
+        tokens=tokens,
+    )
