@@ -5,14 +5,17 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pmm_mcp.config import Settings
 from pmm_mcp.context.select import Selector
+from pmm_mcp.domain.admission import SecretsMode
+from pmm_mcp.domain.records import Call
 from pmm_mcp.ledger.sqlite.ledger import open_ledger
 from pmm_mcp.ledger.sqlite.others import NeighbouringLedgers
 from pmm_mcp.ledger.sqlite.writer import WriterSettings
 from pmm_mcp.places import GitPlaces
-from pmm_mcp.ports import ChatModels, Clock, IdSource, Ledger, OtherLedgers, Places
+from pmm_mcp.ports import ChatModels, Clock, IdSource, Ledger, OtherLedgers, Places, Progress
 from pmm_mcp.providers import Models, ProviderSettings
 from pmm_mcp.retrieval.sqlite.lexical import FtsLexical
 from pmm_mcp.services.boundary import Boundary
@@ -25,6 +28,23 @@ from pmm_mcp.services.status import StatusService
 from pmm_mcp.services.turn import TurnService, TurnSettings
 from pmm_mcp.system import SystemClock, SystemIds
 from pmm_mcp.turn.recovery import close_abandoned
+
+if TYPE_CHECKING:
+    from pmm_mcp.transfer.pmm import PmmImport
+
+
+@dataclass(frozen=True, slots=True)
+class Imports:
+    """Brings in what other programs remember; loaded when it is used."""
+
+    ledger: Ledger
+    secrets: SecretsMode
+
+    async def pmm(self, path: Path, *, call: Call, progress: Progress | None = None) -> "PmmImport":
+        """Bring in a ledger of PMM, or what is new in it; see `import_pmm`."""
+        from pmm_mcp.transfer.pmm import import_pmm
+
+        return await import_pmm(self.ledger, path, call=call, secrets=self.secrets, progress=progress)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +61,7 @@ class App:
     items: ItemService
     turns: TurnService
     log: LedgerService
+    imports: Imports
 
 
 def wire(
@@ -75,9 +96,10 @@ def wire(
         status=StatusService(ledger, turns, models, settings.chosen_toolsets()),
         records=RecordService(ledger, boundary, lexical),
         search=SearchService(ledger, lexical),
-        items=ItemService(ledger),
+        items=ItemService(ledger, turns),
         turns=turns,
         log=LedgerService(ledger),
+        imports=Imports(ledger, settings.secrets),
     )
 
 
@@ -91,6 +113,7 @@ async def open_app(
     clock: Clock | None = None,
     ids: IdSource | None = None,
     environment: Mapping[str, str] | None = None,
+    roots: tuple[Path, ...] | None = None,
 ) -> AsyncGenerator[App, None]:
     """Open everything that must be closed again, in order, and build the app on it.
 
@@ -113,7 +136,7 @@ async def open_app(
         app = wire(
             ledger,
             models=chosen,
-            places=places or git_places(environment, clock=clock),
+            places=places or git_places(environment, clock=clock, roots=roots),
             others=NeighbouringLedgers(settings.db.parent),
             clock=clock,
             settings=settings,

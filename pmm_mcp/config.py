@@ -39,6 +39,7 @@ class Settings(BaseSettings):
     toolsets: str = "default"
     read_only: bool = False
     project_dir: str = ""
+    roots: str = ""
     secrets: SecretsMode = SecretsMode.MASK
     provider_timeout_s: float = Field(default=120.0, gt=0, le=600)
     provider_retries: int = Field(default=2, ge=0, le=10)

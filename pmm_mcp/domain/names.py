@@ -1,6 +1,7 @@
 """Names: short labels on one line, allowed inside a record; any other free string is a text."""
 
 import re
+import unicodedata
 from typing import Final
 
 from pmm_mcp.domain.errors import InvalidArgumentError
@@ -9,12 +10,13 @@ NAME_MAX: Final = 64
 NAME_PATTERN: Final = rf"^[\w.:/ @+-]{{1,{NAME_MAX}}}$"
 
 _NAME = re.compile(rf"[\w.:/ @+-]{{1,{NAME_MAX}}}")
-_NOT_IN_A_NAME = re.compile(r"[^\w.:/ @+-]+")
+_DASHES = re.compile("--+")
 
 
 def is_name(text: str) -> bool:
     """Say whether a text is a name: 1–64 letters, digits, spaces or any of `_ . : / @ + -`, on one line."""
-    return _NAME.fullmatch(text) is not None
+    # "²" and "½" are word characters to Python, and not to the reader of the events.
+    return _NAME.fullmatch(text) is not None and not any(unicodedata.category(char) == "No" for char in text)
 
 
 def name(text: str, *, argument: str) -> str:
@@ -35,4 +37,5 @@ def name(text: str, *, argument: str) -> str:
 
 def as_name(text: str, *, otherwise: str) -> str:
     """Make a name of whatever a client or a model calls itself."""
-    return _NOT_IN_A_NAME.sub("-", text).strip("- ")[:NAME_MAX].strip() or otherwise
+    kept = "".join(char if is_name(char) else "-" for char in text)
+    return _DASHES.sub("-", kept).strip("- ")[:NAME_MAX].strip() or otherwise

@@ -57,9 +57,10 @@ def open_like(identity: str, *, anchor: str) -> Query[Commitment | None]:
     )
 
 
-def by_cid(cid: str) -> Query[Commitment | None]:
-    """Ask for the newest one, open before closed, with PMM's eight-hex id of its text."""
-    return _one("c.cid = :cid", {"cid": cid}, order="s.status DESC, c.commitment DESC")
+def by_cid(cid: str, *, anchor: str) -> Query[Commitment | None]:
+    """Ask for the one with PMM's eight-hex id of its text: this place's first, open before closed, newest."""
+    order = "(c.anchor = :anchor) DESC, s.status DESC, c.commitment DESC"
+    return _one("c.cid = :cid", {"cid": cid, "anchor": anchor}, order=order)
 
 
 def open_at(anchors: Sequence[str], *, limit: int) -> Query[tuple[Commitment, ...]]:

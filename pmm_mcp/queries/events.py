@@ -1,6 +1,7 @@
 """Events as they were recorded."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pmm_mcp.domain.mapping import decode
 from pmm_mcp.domain.records import Recorded
@@ -12,6 +13,16 @@ SELECT e.seq, e.record, e.hash, t.field, t.text
 FROM ({events}) AS e LEFT JOIN event_text AS t ON t.seq = e.seq
 ORDER BY e.seq, t.field
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An event as its bytes lie in the ledger, with the salt and the text of every field that is left."""
+
+    seq: int
+    record: bytes
+    hash: bytes
+    texts: Mapping[str, tuple[bytes, str]]
 
 
 def head() -> Query[int]:
@@ -90,6 +101,18 @@ def of_request(request_id: str) -> Query[tuple[Recorded, ...]]:
     return Query(_WITH_TEXTS.format(events=events), {"request_id": request_id}, recorded)
 
 
+def stored(*, after: int, until: int, limit: int) -> Query[tuple[Stored, ...]]:
+    """Ask for the bytes of up to `limit` events after a seq, in order, undecoded."""
+    sql = """
+    SELECT e.seq, e.record, e.hash, t.field, t.salt, t.text
+    FROM (SELECT seq, record, hash FROM events WHERE seq > :after AND seq <= :until
+          ORDER BY seq LIMIT :limit) AS e
+      LEFT JOIN event_text AS t ON t.seq = e.seq
+    ORDER BY e.seq, t.field
+    """
+    return Query(sql, {"after": after, "until": until, "limit": limit}, _stored)
+
+
 def last_timestamp() -> Query[str | None]:
     """Ask when the last event was recorded."""
     return Query("SELECT ts FROM events ORDER BY seq DESC LIMIT 1", {}, scalar)
@@ -103,6 +126,15 @@ def recorded(rows: Sequence[Row]) -> tuple[Recorded, ...]:
         if field is not None:
             texts[field] = text
     return tuple(decode(*stored) for stored in found.values())
+
+
+def _stored(rows: Sequence[Row]) -> tuple[Stored, ...]:
+    found: dict[int, tuple[bytes, bytes, dict[str, tuple[bytes, str]]]] = {}
+    for seq, record, record_hash, field, salt, text in rows:
+        texts = found.setdefault(seq, (record, record_hash, {}))[2]
+        if field is not None:
+            texts[field] = (salt, text)
+    return tuple(Stored(seq, *parts) for seq, parts in found.items())
 
 
 def _first(rows: Sequence[Row]) -> Recorded | None:

@@ -43,7 +43,8 @@ def same_evidence(
     return Query(
         f"""
         SELECT evidence FROM evidence
-        WHERE content_hash = :hash AND anchor = :anchor AND domain = :domain AND field = :field AND {condition}
+        WHERE content_hash = :hash AND anchor = :anchor AND domain = :domain AND field = :field
+          AND {condition}
         ORDER BY evidence LIMIT 1
         """,
         {"hash": content_hash(content), "anchor": anchor, "domain": domain, "field": field}
@@ -74,7 +75,8 @@ def values_of(name: str, *, anchors: Sequence[str] | None, limit: int = 20) -> Q
     places, params = named(anchors or (), prefix="a")
     scope = "" if anchors is None else f"AND anchor IN ({places})"
     return Query(
-        f"SELECT DISTINCT {name} FROM documents WHERE {name} IS NOT NULL {scope} ORDER BY {name} LIMIT :limit",
+        f"SELECT DISTINCT {name} FROM documents WHERE {name} IS NOT NULL {scope} "
+        f"ORDER BY {name} LIMIT :limit",
         {**params, "limit": limit},
         column,
     )

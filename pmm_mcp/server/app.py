@@ -1,28 +1,35 @@
 """The server: the SDK's, with one place where answers are made compact and errors become answers."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedResourceError, UnexpectedToolError
+from mcp.shared.exceptions import MCPError
+from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, InputRequiredResult
+from pydantic import AnyUrl, ValidationError
 
 from pmm_mcp import __version__
-from pmm_mcp.domain.errors import InvalidArgumentError, PmmError
+from pmm_mcp.domain.errors import InvalidInputError, NotFoundError, PmmError
 from pmm_mcp.server.desk import Desk
-from pmm_mcp.server.instructions import INSTRUCTIONS
-from pmm_mcp.server.refusals import answered, refusal
+from pmm_mcp.server.instructions import instructions
+from pmm_mcp.server.refusals import answered, bad_arguments, refusal, told, unknown_tool
 from pmm_mcp.server.registry import tools_of
 from pmm_mcp.server.resources import add_resources
 from pmm_mcp.server.schemas import coerced, without_nulls
 from pmm_mcp.server.tools import FAMILIES
+from pmm_mcp.server.visits import visit_of
 
 
 class Server(MCPServer):
     """The SDK's server, answering in our words."""
+
+    def __init__(self, desk: Desk, **declared: Any) -> None:
+        """Serve at this desk what is declared."""
+        super().__init__("pmm", title="Governed memory", version=__version__, log_level="WARNING", **declared)
+        self._desk = desk
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -30,41 +37,45 @@ class Server(MCPServer):
         """Answer a call; a refusal carries its code, hint and structure, never a traceback."""
         tool = self._tool_manager.get_tool(name)
         if tool is None:
-            known = ", ".join(sorted(tool.name for tool in self._tool_manager.list_tools()))
-            return refusal(InvalidArgumentError(f"there is no tool {name[:60]!r}", hint=f"There are {known}."))
+            return refusal(unknown_tool(name, known=(one.name for one in self._tool_manager.list_tools())))
         try:
+            await self._admit(context, writes=tool.annotations is None or not tool.annotations.read_only_hint)
             result = await super().call_tool(name, coerced(arguments, tool.parameters), context)
         except PmmError as error:
             return refusal(error)
+        except UnexpectedToolError as error:
+            return refusal(error.__cause__ or error)
         except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                return refusal(bad_arguments(error.__cause__, takes=tool.parameters["properties"]))
             return refusal(error.__cause__ or error)
         return _compact(result) if isinstance(result, CallToolResult) else result
 
-
-def build_server(desk: Desk, *, toolsets: tuple[str, ...], read_only: bool, **options: Any) -> Server:
-    """Return the server with the tools of these toolsets; it opens the app once it is running."""
-    families = [family for family in FAMILIES if family.toolset in toolsets]
-
-    @asynccontextmanager
-    async def lifespan(_server: MCPServer) -> AsyncGenerator[Mapping[str, Any], None]:
-        warming = asyncio.create_task(desk.warm_up())
+    async def read_resource(
+        self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+        """Read a resource; an error carries the same words as a tool's, as the data of a protocol error."""
         try:
-            yield {}
-        finally:
-            await warming
-            await desk.aclose()
+            await self._admit(context, writes=False)
+            return await super().read_resource(uri, context)
+        except (PmmError, UnexpectedResourceError) as error:
+            cause = error if isinstance(error, PmmError) else error.__cause__ or error
+            theirs = isinstance(cause, InvalidInputError | NotFoundError)
+            data = told(cause)
+            raise MCPError(INVALID_PARAMS if theirs else INTERNAL_ERROR, data["message"], data) from error
 
-    server = Server(
-        "pmm",
-        title="Governed memory",
-        version=__version__,
-        instructions=INSTRUCTIONS,
-        lifespan=lifespan,
-        log_level="WARNING",
-        tools=tools_of(families, desk, read_only=read_only),
-        **options,
-    )
-    add_resources(server, desk)
+    async def _admit(self, context: Context[Any, Any] | None, *, writes: bool) -> None:
+        if context is not None:
+            await visit_of(self._desk, context).admit(writes=writes)
+
+
+def build_server(desk: Desk, *, toolsets: tuple[str, ...], read_only: bool) -> Server:
+    """Return the server with the tools of these toolsets; whoever runs it also enters the desk."""
+    families = [family for family in FAMILIES if family.toolset in toolsets]
+    tools = tools_of(families, desk, read_only=read_only)
+    listed = {tool.name for tool in tools}
+    server = Server(desk, instructions=instructions(listed), tools=tools)
+    add_resources(server, desk, listed=listed)
     return server
 
 

@@ -1,16 +1,15 @@
-"""Where calls come in: the app, opened when it is first needed, and who is calling from where."""
+"""Where calls come in: the app, opened once, off the handshake's path."""
 
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
 
 from pmm_mcp.bootstrap import App
 from pmm_mcp.domain.errors import PmmError
-from pmm_mcp.domain.names import as_name, name
-from pmm_mcp.domain.records import Actor, Call
 
 logger = logging.getLogger(__name__)
 
@@ -19,16 +18,33 @@ Opener = Callable[[], AbstractAsyncContextManager[App]]
 
 @dataclass(slots=True)
 class Desk:
-    """Opens the app once, off the handshake's path; while it cannot be opened, every call says why.
+    """Opens the app ahead of the first call; while it cannot be opened, every call says why.
 
-    `session` names this server process; a new day makes a new session of it.
+    `session` names this server process; a new day makes a new session of it. Entering the desk begins to
+    open the app, leaving it closes the app; both happen in one task of their own, whoever asks.
     """
 
     opener: Opener
     session: str
-    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _app: App | None = None
+    _opened: "asyncio.Future[App] | None" = None
+    _keeping: "asyncio.Task[None] | None" = None
+    _closing: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __aenter__(self) -> Self:
+        """Begin to open the app; what goes wrong is told to the calls."""
+        self._begin()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the app, if it was opened."""
+        self._closing.set()
+        if self._keeping is None or self._opened is None:
+            return
+        if not self._opened.done():
+            self._keeping.cancel()
+        await asyncio.gather(self._keeping, return_exceptions=True)
 
     async def app(self) -> App:
         """Return the app, opening it if need be.
@@ -37,54 +53,33 @@ class Desk:
             PmmError: it cannot be opened now; the next call tries again.
 
         """
-        if self._app is None:
-            async with self._lock:
-                if self._app is None:
-                    self._app = await self._stack.enter_async_context(self.opener())
-        return self._app
+        opened = self._opened
+        if opened is None or (opened.done() and (opened.cancelled() or opened.exception() is not None)):
+            opened = self._begin()
+        return await asyncio.shield(opened)
 
-    async def warm_up(self) -> None:
-        """Open the app ahead of the first call; what goes wrong is told to that call."""
+    def _begin(self) -> "asyncio.Future[App]":
+        opened: asyncio.Future[App] = asyncio.get_running_loop().create_future()
+        opened.add_done_callback(lambda one: one.cancelled() or one.exception())  # Perhaps nobody asks.
+        self._opened = opened
+        self._keeping = asyncio.create_task(self._keep(opened))
+        return opened
+
+    async def _keep(self, opened: "asyncio.Future[App]") -> None:
         try:
-            await self.app()
+            async with self.opener() as app:
+                opened.set_result(app)
+                await self._closing.wait()
+        except asyncio.CancelledError:
+            opened.cancel()
+            raise
         except PmmError as error:
-            logger.warning("the ledger is not available: %s", error)
+            self._failed(opened, error)
+        except Exception as error:
+            logger.exception("the app failed")
+            self._failed(opened, error)
 
-    async def aclose(self) -> None:
-        """Close the app, if it was opened."""
-        async with self._lock:
-            self._app = None
-            await self._stack.aclose()
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """One call: who makes it, and what it may use. The first argument of every tool."""
-
-    desk: Desk
-    client: str
-    session: str = ""
-
-    async def app(self) -> App:
-        """Return the app."""
-        return await self.desk.app()
-
-    async def call(self, *, cwd: str = "", conversation: str = "", request_id: str = "") -> Call:
-        """Return who calls from where, as the ledger records it.
-
-        Raises:
-            InvalidArgumentError: an argument is malformed.
-
-        """
-        app = await self.desk.app()
-        day = datetime.fromtimestamp(app.clock.now_us() / 1_000_000, UTC)
-        return Call(
-            actor=Actor(
-                kind="agent",
-                name=as_name(self.client, otherwise="client"),
-                session=f"{self.session or self.desk.session}-{day:%Y%m%d}",
-            ),
-            place=await app.places.find(cwd.strip() or None),
-            conversation=name(conversation, argument="conversation"),
-            request_id=name(request_id, argument="request_id"),
-        )
+    def _failed(self, opened: "asyncio.Future[App]", error: Exception) -> None:
+        logger.warning("the ledger is not available: %s", error)
+        if not opened.done():
+            opened.set_exception(error)

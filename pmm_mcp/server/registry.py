@@ -10,9 +10,10 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 from pydantic import ConfigDict
 
-from pmm_mcp.server.desk import Desk, Visit
+from pmm_mcp.server.desk import Desk
 from pmm_mcp.server.families import Effect, Family, ToolFunction, title_of
 from pmm_mcp.server.schemas import portable
+from pmm_mcp.server.visits import visit_of
 
 
 def tools_of(families: Iterable[Family], desk: Desk, *, read_only: bool) -> list[Tool]:
@@ -38,7 +39,7 @@ def _tool(function: ToolFunction, effect: Effect, desk: Desk) -> Tool:
         ),
     )
     model = tool.fn_metadata.arg_model
-    strict = type(
+    strict: Any = type(
         model.__name__, (model,), {"model_config": ConfigDict(extra="forbid"), "__module__": model.__module__}
     )
     tool.fn_metadata.arg_model = strict
@@ -64,9 +65,3 @@ def _bind(function: ToolFunction, desk: Desk) -> ToolFunction:
         "return": signature.return_annotation
     }
     return call
-
-
-def visit_of(desk: Desk, ctx: Context[Any, Any]) -> Visit:
-    """Return who is calling, by the client's own word for itself."""
-    params = ctx.session.client_params
-    return Visit(desk, client=params.client_info.name if params is not None else "")

@@ -1,4 +1,4 @@
-"""Escapes of lone surrogates in JSON: the SDK leaves a request with one unanswered, so they are mended first."""
+"""Escapes of lone surrogates in JSON: the SDK leaves a request with one unanswered, so they are mended."""
 
 import re
 from typing import Final

@@ -1,19 +1,28 @@
 """Looking at one thing the ledger holds, whole, with what it cites and what cites it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pmm_mcp.context.quoting import one_line
 from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError
-from pmm_mcp.domain.ids import KINDS, event_id, parse_id
+from pmm_mcp.domain.ids import KINDS, SEQ_MAX, event_id, parse_id
 from pmm_mcp.domain.records import Recorded
+from pmm_mcp.domain.sizes import ANSWER_BYTES_MAX, cut, fitting, lean, part_bytes
 from pmm_mcp.ports import Ledger, View
 from pmm_mcp.queries import citations, commitments, events
 from pmm_mcp.services.results import Part, Result
+from pmm_mcp.services.turn import TurnService
+from pmm_mcp.turn.outcome import TurnResult
 
-TEXT_CHARS: Final = 5_000
 CITATIONS_MAX: Final = 20
+CITATIONS_BYTES: Final = 1_000
+HISTORY_BYTES: Final = 1_400
+DETAILS_BYTES: Final = 1_200
+TEXTS_BYTES_MIN: Final = 240
+"""What a text keeps even when the rest of the answer is long."""
 _HISTORY: Final = frozenset(("closes", "redacts"))
+_FRAME_BYTES: Final = 60  # a text's name, twice, its length, and the marks around them
 
 
 class ActorShown(Part):
@@ -25,7 +34,7 @@ class ActorShown(Part):
 
 
 class Item(Part):
-    """One thing. `texts` are as recorded; a text that was removed is absent."""
+    """One thing. `texts` are as recorded; a text that was removed is absent, one in `texts_cut` was longer."""
 
     id: str
     kind: str
@@ -40,6 +49,7 @@ class Item(Part):
     texts: dict[str, str]
     texts_cut: dict[str, int] | None = None
     details: dict[str, Any]
+    details_cut: bool | None = None
 
 
 class Related(Part):
@@ -61,9 +71,10 @@ class Change(Part):
 
 
 class ItemResult(Result):
-    """A thing, what it cites, what cites it, and its history."""
+    """A thing, what it cites, what cites it, and its history; of a turn also what came of it."""
 
     item: Item
+    turn: TurnResult | None = None
     references: list[Related] = []
     dependants: list[Related] = []
     history: list[Change] = []
@@ -74,6 +85,7 @@ class ItemService:
     """Reads single things."""
 
     ledger: Ledger
+    turns: TurnService
 
     async def get(self, item_id: str, *, as_of: int = 0) -> ItemResult:
         """Return what an id names, as it is or as it was when the ledger's head was `as_of`.
@@ -84,7 +96,7 @@ class ItemService:
 
         """
         prefix, seq = parse_id(item_id)
-        if as_of < 0:
+        if not 0 <= as_of <= SEQ_MAX:
             raise InvalidArgumentError(f"as_of: {as_of} is not allowed", hint="It is a seq; 0 is now.")
         async with self.ledger.reader.view() as view:
             head = await view.ask(events.head())
@@ -97,18 +109,24 @@ class ItemService:
             citing = [
                 found for found in await view.ask(citations.made_of(seq, limit=100)) if found.seq <= until
             ]
-            return ItemResult(
+            result = ItemResult(
                 item=await _item(view, item_id.strip(), record, until),
                 references=_related(await view.ask(citations.made_by(seq, limit=CITATIONS_MAX))),
                 dependants=_related(tuple(citing[:CITATIONS_MAX])),
-                history=await _history(view, record, citing),
+                history=fitting(await _history(view, record, citing), bytes_max=HISTORY_BYTES, least=1),
                 head=head,
             )
+        if prefix == "turn":
+            # What came of it is the answer; what cites the prompt is in it already.
+            turn = await self.turns.result(seq, until=until)
+            result = ItemResult(item=result.item, turn=turn, head=head)
+        return _with_texts(result, {name: text for name, text in record.texts.items() if text is not None})
 
 
 async def _item(view: View, item_id: str, record: Recorded, until: int) -> Item:
-    present = {field: text for field, text in record.texts.items() if text is not None}
-    cut = {field: len(text) for field, text in present.items() if len(text) > TEXT_CHARS}
+    details, shortened = lean(
+        {name: value for name, value in record.event.body().items() if name != "v"}, bytes_max=DETAILS_BYTES
+    )
     status = None
     if record.kind == "commitment_opened":
         status = await view.ask(commitments.status_at(record.seq, until))
@@ -123,14 +141,26 @@ async def _item(view: View, item_id: str, record: Recorded, until: int) -> Item:
         conversation=record.conversation or None,
         turn=None if record.turn is None else f"turn:{record.turn}",
         status=status,
-        texts={field: text[:TEXT_CHARS] for field, text in present.items()},
-        texts_cut=cut or None,
-        details={name: value for name, value in record.event.body().items() if name != "v"},
+        texts={},
+        details=details,
+        details_cut=shortened or None,
+    )
+
+
+def _with_texts(result: ItemResult, texts: Mapping[str, str]) -> ItemResult:
+    """Return the result with its texts, in the room the rest of it leaves."""
+    room = ANSWER_BYTES_MAX - part_bytes(result) - _FRAME_BYTES * (len(texts) + 1)
+    share = max(TEXTS_BYTES_MIN, room // max(1, len(texts)))
+    shown = {name: cut(text, bytes_max=share) for name, text in texts.items()}
+    longer = {name: len(text) for name, text in texts.items() if shown[name] != text}
+    return result.model_copy(
+        update={"item": result.item.model_copy(update={"texts": shown, "texts_cut": longer or None})}
     )
 
 
 def _related(found: tuple[citations.Citation, ...]) -> list[Related]:
-    return [Related(id=event_id(one.kind, one.seq), kind=one.kind, role=one.role) for one in found]
+    related = [Related(id=event_id(one.kind, one.seq), kind=one.kind, role=one.role) for one in found]
+    return fitting(related, bytes_max=CITATIONS_BYTES)
 
 
 async def _history(view: View, record: Recorded, citing: list[citations.Citation]) -> list[Change]:

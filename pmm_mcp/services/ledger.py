@@ -1,22 +1,29 @@
 """Looking into the ledger itself: its events, and whether they hold."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pmm_mcp.context.quoting import shortened
-from pmm_mcp.domain.errors import InvalidArgumentError
+import orjson
+
+from pmm_mcp.domain.errors import InvalidArgumentError, LedgerDamagedError
 from pmm_mcp.domain.event_names import kinds_named
 from pmm_mcp.domain.ids import parse_id
 from pmm_mcp.domain.records import Recorded
+from pmm_mcp.domain.sizes import cut, fitting, lean
 from pmm_mcp.ports import Ledger, Problem, Progress
 from pmm_mcp.queries import events
 from pmm_mcp.services.items import ActorShown
 from pmm_mcp.services.results import Part, Result
 
 LIMIT_MAX: Final = 200
-PAGE_CHARS: Final = 7_000
-TEXT_CHARS: Final = 800
+PAGE_BYTES: Final = 7_600
+TEXT_BYTES: Final = 900
+BODY_BYTES: Final = 2_000
+PROBLEMS_BYTES: Final = 3_600
+NOTES_BYTES: Final = 1_800
+DETAIL_BYTES: Final = 400
+EXPORTED_AT_ONCE: Final = 200
 
 
 class EventShown(Part):
@@ -41,6 +48,27 @@ class EventsResult(Result):
 
     events: list[EventShown]
     next_cursor: str | None = None
+
+
+class EventExported(Part):
+    """An event with all it takes to verify it elsewhere; `removed` names the texts that were redacted.
+
+    `record` is what is hashed: encode it as UTF-8. `salts` are in hex.
+    """
+
+    seq: int
+    ts: str
+    kind: str
+    actor: ActorShown
+    anchor: str
+    body: dict[str, Any]
+    texts: dict[str, str]
+    salts: dict[str, str]
+    hash: str
+    record: str
+    turn: int | None = None
+    conversation: str | None = None
+    removed: list[str] | None = None
 
 
 class ProblemShown(Part):
@@ -79,8 +107,11 @@ class LedgerService:
         turn: str = "",
         cursor: str = "",
         tail: bool = False,
+        bytes_max: int = PAGE_BYTES,
     ) -> EventsResult:
-        """Return events after a seq, at most `limit` and about 7 kB of them; PMM's names of kinds work too.
+        """Return events after a seq, at most `limit` and as many as fit into an answer; PMM's names of kinds work too.
+
+        With `tail` they are the last ones.
 
         Raises:
             InvalidArgumentError: an argument has a value that is not allowed.
@@ -108,7 +139,7 @@ class LedgerService:
         async with self.ledger.reader.view() as view:
             records = await view.ask(query)
             head = await view.ask(events.head())
-        shown = _fitting([_event(record) for record in records])
+        shown = _fitting([_event(record) for record in records], bytes_max=bytes_max, from_end=tail)
         more = bool(shown) and not tail and (len(shown) < len(records) or len(records) == limit)
         return EventsResult(
             events=shown,
@@ -121,6 +152,24 @@ class LedgerService:
         async with self.ledger.reader.view() as view:
             record = await view.ask(events.by_seq(seq))
         return None if record is None else _event(record)
+
+    async def export(self, *, progress: Progress | None = None) -> AsyncGenerator[Sequence[EventExported]]:
+        """Return every event there is now, in pages, none shortened.
+
+        Raises:
+            LedgerDamagedError: a stored event cannot be read.
+
+        """
+        async with self.ledger.reader.view() as view:
+            head = await view.ask(events.head())
+        done = 0
+        while done < head:
+            async with self.ledger.reader.view() as view:
+                page = await view.ask(events.stored(after=done, until=head, limit=EXPORTED_AT_ONCE))
+            yield [_exported(stored) for stored in page]
+            done = page[-1].seq
+            if progress is not None:
+                progress(done, head)
 
     async def verify(
         self,
@@ -142,8 +191,8 @@ class LedgerService:
             head=found.head,
             head_hash=found.head_hash,
             first_bad=found.first_bad,
-            problems=_problems(found.problems),
-            notes=_problems(found.notes[:20]),
+            problems=_problems(found.problems, bytes_max=PROBLEMS_BYTES),
+            notes=_problems(found.notes, bytes_max=NOTES_BYTES),
             redacted=list(found.redacted[:LIMIT_MAX]),
         )
 
@@ -161,8 +210,8 @@ def _event(record: Recorded) -> EventShown:
         actor=ActorShown(kind=record.actor.kind, name=record.actor.name, session=record.actor.session),
         anchor=record.anchor,
         fence=record.fence,
-        body=record.event.body(),
-        texts={name: shortened(text, chars_max=TEXT_CHARS) for name, text in texts.items()},
+        body=lean(record.event.body(), bytes_max=BODY_BYTES)[0],
+        texts={name: cut(text, bytes_max=TEXT_BYTES) for name, text in texts.items()},
         turn=record.turn,
         conversation=record.conversation or None,
         request_id=record.request_id or None,
@@ -170,17 +219,39 @@ def _event(record: Recorded) -> EventShown:
     )
 
 
-def _fitting(shown: list[EventShown]) -> list[EventShown]:
-    """Return as many events as fit into an answer, at least one."""
-    left = PAGE_CHARS
-    fitting: list[EventShown] = []
-    for event in shown:
-        left -= len(event.model_dump_json(exclude_none=True))
-        if fitting and left < 0:
-            break
-        fitting.append(event)
-    return fitting
+def _exported(stored: events.Stored) -> EventExported:
+    try:
+        data = orjson.loads(stored.record)
+        return EventExported(
+            seq=stored.seq,
+            ts=data["ts"],
+            kind=data["kind"],
+            actor=ActorShown(**data["actor"]),
+            anchor=data["anchor"],
+            body=data["body"],
+            texts={field: text for field, (_, text) in stored.texts.items()},
+            salts={field: salt.hex() for field, (salt, _) in stored.texts.items()},
+            hash=stored.hash.hex(),
+            record=stored.record.decode(),
+            turn=data.get("turn"),
+            conversation=data.get("conversation"),
+            removed=sorted(set(data.get("texts", ())) - set(stored.texts)) or None,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LedgerDamagedError(
+            f"event {stored.seq} cannot be read", hint="`pmm-mcp verify` says what does not hold."
+        ) from error
 
 
-def _problems(problems: Sequence[Problem]) -> list[ProblemShown]:
-    return [ProblemShown(seq=one.seq, code=one.code, detail=one.detail) for one in problems[:50]]
+def _fitting(shown: list[EventShown], *, bytes_max: int, from_end: bool) -> list[EventShown]:
+    """Return as many events as fit into an answer, at least one, in their order."""
+    kept = fitting(shown[::-1] if from_end else shown, bytes_max=bytes_max, least=1)
+    return kept[::-1] if from_end else kept
+
+
+def _problems(problems: Sequence[Problem], *, bytes_max: int) -> list[ProblemShown]:
+    shown = [
+        ProblemShown(seq=one.seq, code=one.code, detail=cut(one.detail, bytes_max=DETAIL_BYTES))
+        for one in problems[:50]
+    ]
+    return fitting(shown, bytes_max=bytes_max, least=1)

@@ -12,6 +12,7 @@ from pmm_mcp.domain.errors import InvalidArgumentError
 from pmm_mcp.domain.events.memory import Domain, Provenance
 from pmm_mcp.domain.names import name
 from pmm_mcp.domain.records import Call
+from pmm_mcp.domain.sizes import cut, fitting
 from pmm_mcp.domain.times import instant
 from pmm_mcp.ports import Ledger, View
 from pmm_mcp.queries import counters, events, memory
@@ -24,6 +25,10 @@ TIERS: Final = ("dao_tian", "dao_ren", "shu", "qi", "principle", "law", "method"
 STATUSES: Final = ("candidate", "promoted", "canonical", "demoted", "retired")
 LIMIT_MAX: Final = 50
 SNIPPET_CHARS: Final = 400
+SNIPPET_BYTES: Final = 900
+SOURCE_BYTES: Final = 240
+NOTICE_BYTES: Final = 600
+RESULTS_BYTES: Final = 7_600
 _CURSOR: Final = re.compile(r"[0-9]{1,6}")
 
 
@@ -115,15 +120,16 @@ class SearchService:
                     self.lexical.search(request.text, anchors=request.anchors, filters=request.filters)
                 )
             )
-            shown = found[request.offset : request.offset + request.limit]
-            more = len(found) > request.offset + request.limit
+            page = [_item(hit) for hit in found[request.offset : request.offset + request.limit]]
+            shown = fitting(page, bytes_max=RESULTS_BYTES, least=1)
+            end = request.offset + len(shown)
             return SearchResult(
-                results=[_item(hit) for hit in shown],
+                results=shown,
                 scope=Scope(
                     anchors=list(request.anchors or ("*",)),
                     documents=await view.ask(counters.documents(request.anchors)),
                 ),
-                next_cursor=str(request.offset + request.limit) if more else None,
+                next_cursor=str(end) if shown and len(found) > end else None,
                 notice=await _notice(view, request, found),
                 head=await view.ask(events.head()),
             )
@@ -172,12 +178,12 @@ def _item(hit: Found) -> SearchItem:
     return SearchItem(
         id=document_id(hit.kind, hit.doc),
         kind=hit.kind,
-        text=shortened(hit.passage, chars_max=SNIPPET_CHARS),
+        text=cut(shortened(hit.passage, chars_max=SNIPPET_CHARS), bytes_max=SNIPPET_BYTES),
         anchor=hit.anchor,
         ts=hit.ts,
         score=hit.score / 1_000_000,
         matched=["lexical"],
-        source=hit.source,
+        source=None if hit.source is None else cut(hit.source, bytes_max=SOURCE_BYTES),
         speaker=hit.speaker,
         conversation=hit.conversation or None,
     )
@@ -197,7 +203,8 @@ async def _notice(view: View, request: _Request, found: Sequence[Found]) -> str 
     for column in request.filters.equal:
         values = await view.ask(memory.values_of(column, anchors=request.anchors))
         hints.append(f"{column}: {', '.join(values) or 'none'}")
-    return "nothing matches with these filters" + (f"; there is {'; '.join(hints)}" if hints else "")
+    there_is = f"; there is {'; '.join(hints)}" if hints else ""
+    return cut(f"nothing matches with these filters{there_is}", bytes_max=NOTICE_BYTES)
 
 
 def _one_of(argument: str, value: str, allowed: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from pmm_mcp import __version__
 from pmm_mcp.context.quoting import one_line, quoted, shortened, tokens_of
 from pmm_mcp.domain.ids import public_id
 from pmm_mcp.domain.records import Call
+from pmm_mcp.domain.sizes import cut, fitting, text_bytes
 from pmm_mcp.ports import ChatModels, Ledger, View
 from pmm_mcp.queries import commitments, counters, events, memory
 from pmm_mcp.services.results import Part, Result
@@ -15,6 +16,9 @@ from pmm_mcp.services.turn import TurnService
 WAKE_UP_TOKENS: Final = 800
 COMMITMENTS_MAX: Final = 10
 EVIDENCE_MAX: Final = 8
+WAKE_UP_BYTES: Final = 3_600
+NOTICE_BYTES: Final = 900
+COMMITMENTS_BYTES: Final = 1_800
 
 
 class LedgerShown(Part):
@@ -81,7 +85,7 @@ class StatusService:
             place=PlaceShown(worktree=call.place.worktree, repo=call.place.repo),
             wake_up=text,
             head=head,
-            notice="; ".join(filter(None, notices)) or None,
+            notice=cut("; ".join(filter(None, notices)), bytes_max=NOTICE_BYTES) or None,
         )
         if brief:
             return result
@@ -96,11 +100,14 @@ class StatusService:
                     fence=state.lease.fence,
                 ),
                 "counts": dict(counts),
-                "open_commitments": [
-                    Promised(id=public_id("co", one.commitment), text=one_line(one.text, chars_max=200))
-                    for one in open_now
-                    if one.text is not None
-                ],
+                "open_commitments": fitting(
+                    [
+                        Promised(id=public_id("co", one.commitment), text=one_line(one.text, chars_max=200))
+                        for one in open_now
+                        if one.text is not None
+                    ],
+                    bytes_max=COMMITMENTS_BYTES,
+                ),
                 "awaiting_review": [],
                 "identity": [],
                 "model": self.models.default,
@@ -145,7 +152,7 @@ def _within(blocks: list[str]) -> str:
     text = ""
     for block in blocks:
         longer = f"{text}\n{block}" if text else block
-        if tokens_of(longer) > WAKE_UP_TOKENS:
+        if tokens_of(longer) > WAKE_UP_TOKENS or text_bytes(longer) > WAKE_UP_BYTES:
             break
         text = longer
-    return shortened(text, chars_max=4 * WAKE_UP_TOKENS)
+    return text

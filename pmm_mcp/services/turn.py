@@ -3,14 +3,16 @@
 import asyncio
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from pmm_mcp.context.pack import Pack, context_id
-from pmm_mcp.context.quoting import shortened, tokens_of
+from pmm_mcp.context.fit import fitted
+from pmm_mcp.context.quoting import tokens_of
 from pmm_mcp.context.render import render
 from pmm_mcp.context.select import Selector
-from pmm_mcp.domain.admission import Admitted
+from pmm_mcp.domain.admission import TEXT_BYTES_MAX, Admitted
 from pmm_mcp.domain.control_lines import Parsed
 from pmm_mcp.domain.errors import (
     InvalidArgumentError,
@@ -18,17 +20,20 @@ from pmm_mcp.domain.errors import (
     PmmError,
     RequestIdConflictError,
     SecretRefusedError,
+    TooLargeError,
     TurnClosedError,
 )
 from pmm_mcp.domain.events.turn import AssistantMessage, GenerationFailure, TurnMetrics, UserMessage
 from pmm_mcp.domain.ids import parse_id, public_id
 from pmm_mcp.domain.names import as_name
 from pmm_mcp.domain.records import Actor, Call, Draft, Recorded
+from pmm_mcp.domain.sizes import cut
 from pmm_mcp.domain.times import timestamp
 from pmm_mcp.ports import ChatModel, ChatModels, Clock, Ledger, ModelReply, OtherLedgers, Prompt, Transaction
 from pmm_mcp.queries import commitments, events, turns
 from pmm_mcp.services.boundary import Boundary
 from pmm_mcp.services.results import Result
+from pmm_mcp.services.running import RunningTurns
 from pmm_mcp.turn.effects import references
 from pmm_mcp.turn.ending import Answered, Ending, Unanswered, open_turn, read_result, selection_of
 from pmm_mcp.turn.outcome import TurnResult, citable, cited_events, closed_commitments, result_of
@@ -40,7 +45,8 @@ __all__ = ["PROTOCOL", "BegunTurn", "TurnResult", "TurnService", "TurnSettings"]
 
 DEADLINE_S_MAX: Final = 86_400
 OUTPUT_TOKENS_MAX: Final = 32_768
-USER_CHARS: Final = 1_000
+USER_BYTES: Final = 1_000
+CONTEXT_BYTES: Final = 5_400
 _ON_THE_LOOP_CHARS_MAX: Final = 65_536
 _NOTHING_SAID: Final = Parsed(visible="")
 
@@ -83,9 +89,7 @@ class TurnService:
     others: OtherLedgers
     clock: Clock
     settings: TurnSettings = field(default_factory=TurnSettings)
-    _running: dict[int, asyncio.Task[TurnResult]] = field(default_factory=dict)
-    _handed_back: set[int] = field(default_factory=set)
-    _finished: list[str] = field(default_factory=list)
+    _running: RunningTurns = field(default_factory=RunningTurns)
 
     async def run(
         self,
@@ -113,11 +117,14 @@ class TurnService:
         opened = await self._open(admitted, chat, call)
         if not opened.repeated:
             budget = output_tokens or self.settings.output_tokens
-            self._start(opened.turn, self._answer(opened.turn, admitted.value, chat, budget, call))
-        result = await self._follow(opened.turn, include_events=include_events)
-        return self._noticed(
-            result.model_copy(update={"repeated": True}) if opened.repeated else result, chat
-        )
+            self._running.start(
+                opened.turn,
+                self._answer(opened.turn, admitted.value, chat, budget, call),
+                interrupt=partial(self._interrupt, opened.turn, "cancelled", call),
+            )
+        has_ended = await self._running.wait_for(opened.turn, patience_s=self.settings.patience_s)
+        result = await self.result(opened.turn, include_events=include_events)
+        return self._noticed(result, chat, is_running=not has_ended, is_repeated=opened.repeated)
 
     async def begin(self, prompt: str, *, call: Call, deadline_s: int = 3_600) -> BegunTurn:
         """Open a turn that the caller answers, and give it what a model would be given.
@@ -136,7 +143,7 @@ class TurnService:
             pack = await self.selector.select(
                 view, admitted.value, place=call.place, conversation=call.conversation, before=before
             )
-        context = render(pack)
+        pack, context = fitted(pack, bytes_max=CONTEXT_BYTES)
         runtime = _runtime(call)
 
         def work(tx: Transaction) -> tuple[int, int, bool]:
@@ -156,12 +163,12 @@ class TurnService:
             turn=public_id("turn", turn),
             system=f"{PRIMER}\n\n{PROTOCOL}",
             context=context,
-            user=shortened(admitted.value, chars_max=USER_CHARS),
+            user=cut(admitted.value, bytes_max=USER_BYTES),
             deadline=timestamp(deadline_us),
             context_id=context_id(head=pack.head, item_ids=pack.item_ids),
             head=turn,
             repeated=repeated or None,
-            notice=self._take_finished(),
+            notice=self.take_finished(),
         )
 
     async def finish(self, turn: str, reply: str, *, call: Call, model: str = "") -> TurnResult:
@@ -170,6 +177,7 @@ class TurnService:
         Finishing twice returns the first result.
 
         Raises:
+            InvalidArgumentError: a model of ours answers this turn.
             NotFoundError: there is no such turn.
             TooLargeError: the reply is over 1 MiB; the turn stays open.
             TurnClosedError: the turn ended without this reply, which is kept and has no effects.
@@ -179,6 +187,10 @@ class TurnService:
         admitted = await self.boundary.admit(reply, field="reply")
         label = as_name(model, otherwise=call.actor.name)
         records = await self._records(seq)
+        if getattr(records[0].event, "holder", None) is not None:
+            raise InvalidArgumentError(
+                f"{turn} is answered by the model it was put to", hint="Finish what pmm_turn_begin opened."
+            )
         said: Answered | Unanswered
         if admitted.value.strip():
             said = await self._answered(
@@ -203,14 +215,16 @@ class TurnService:
             )
         return result
 
-    async def result(self, turn: int, *, include_events: bool = False) -> TurnResult:
-        """Return what came of a turn so far.
+    async def result(
+        self, turn: int, *, include_events: bool = False, until: int | None = None
+    ) -> TurnResult:
+        """Return what came of a turn so far, or by the event `until`.
 
         Raises:
             NotFoundError: there is no such turn.
 
         """
-        records = await self._records(turn)
+        records = [one for one in await self._records(turn) if until is None or one.seq <= until]
         async with self.ledger.reader.view() as view:
             kinds = await view.ask(events.kinds_of(cited_events(records)))
             promises = {seq: await view.ask(commitments.text_of(seq)) for seq in closed_commitments(records)}
@@ -220,18 +234,30 @@ class TurnService:
 
     def take_finished(self) -> str | None:
         """Say, once, which turns that were handed back as running have ended since."""
-        return self._take_finished()
+        return self._running.take_finished()
 
     async def aclose(self) -> None:
         """Interrupt the turns that are still running, and wait until that is on record."""
-        tasks = list(self._running.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._running.aclose()
 
     # ------------------------------------------------------------------------------ asking a model
 
     async def _open(self, prompt: Admitted, chat: ChatModel, call: Call) -> _Opened:
+        """Put the prompt on record; when the caller leaves meanwhile, the turn is closed behind it."""
+        opening = asyncio.create_task(self._write_prompt(prompt, chat, call))
+
+        async def close() -> None:
+            opened = await opening
+            if not opened.repeated:
+                await self._interrupt(opened.turn, "cancelled", call)
+
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            self._running.later(close())
+            raise
+
+    async def _write_prompt(self, prompt: Admitted, chat: ChatModel, call: Call) -> _Opened:
         deadline_us = int(self.settings.deadline_s * 1_000_000)
 
         def work(tx: Transaction) -> _Opened:
@@ -250,42 +276,7 @@ class TurnService:
 
         return await self.ledger.write(work, call=call, again=again)
 
-    def _start(self, turn: int, answering: Coroutine[Any, Any, TurnResult]) -> None:
-        task = asyncio.create_task(answering)
-        self._running[turn] = task
-
-        def ended(task: asyncio.Task[TurnResult]) -> None:
-            self._running.pop(turn, None)
-            if turn in self._handed_back:
-                self._handed_back.discard(turn)
-                self._finished.append(public_id("turn", turn))
-                if not task.cancelled():
-                    task.exception()  # Nobody else asks for it.
-
-        task.add_done_callback(ended)
-
-    async def _follow(self, turn: int, *, include_events: bool) -> TurnResult:
-        """Wait for a turn of this process as long as a call may take; then say that it is running."""
-        task = self._running.get(turn)
-        if task is None:
-            return await self.result(turn, include_events=include_events)
-        try:
-            done, _ = await asyncio.wait({task}, timeout=self.settings.patience_s)
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        if done:
-            result = task.result()
-            return await self.result(turn, include_events=True) if include_events else result
-        self._handed_back.add(turn)
-        result = await self.result(turn)
-        return result.model_copy(
-            update={
-                "notice": f'the model is still answering; ask pmm_get(id="{public_id("turn", turn)}") later'
-            }
-        )
-
-    async def _answer(self, turn: int, prompt: str, chat: ChatModel, budget: int, call: Call) -> TurnResult:
+    async def _answer(self, turn: int, prompt: str, chat: ChatModel, budget: int, call: Call) -> None:
         try:
             async with self.ledger.reader.view() as view:
                 pack = await self.selector.select(
@@ -310,8 +301,7 @@ class TurnService:
                     reply_tokens=reply.reply_tokens,
                 ),
             )
-            result = await self.ledger.write(ending.write, call=_unkeyed(call))
-            return await self.result(turn) if result is None else result
+            await self.ledger.write(ending.write, call=_unkeyed(call))
         except BaseException as error:
             reason = "cancelled" if isinstance(error, asyncio.CancelledError) else "internal"
             with suppress(PmmError):
@@ -324,6 +314,10 @@ class TurnService:
         label = as_name(chat.name, otherwise="model")
         try:
             text = await self.boundary.admit(reply.text, field="reply")
+        except TooLargeError:
+            head = reply.text.encode("utf-8", "replace")[:TEXT_BYTES_MAX].decode("utf-8", "ignore")
+            cut_off = replace(reply, status="truncated", reason="too_large", text=head)
+            return await self._said(cut_off, chat, pack, spent_ms)
         except SecretRefusedError:
             return Unanswered(
                 event=GenerationFailure(
@@ -356,7 +350,12 @@ class TurnService:
         else:
             parsed = parse(reply.value)
         return Answered(
-            event=event, reply=reply, parsed=parsed, shown=shown, hashes=await self._hashes(parsed)
+            event=event,
+            reply=reply,
+            parsed=parsed,
+            shown=shown,
+            hashes=await self._hashes(parsed),
+            secrets=self.boundary.secrets,
         )
 
     async def _hashes(self, parsed: Parsed) -> Mapping[tuple[str, int], str]:
@@ -374,9 +373,10 @@ class TurnService:
     # ------------------------------------------------------------------------------------ the rest
 
     async def _prompt(self, prompt: str) -> Admitted:
-        if not prompt.strip():
+        admitted = await self.boundary.admit(prompt, field="prompt")
+        if not admitted.value.strip():
             raise InvalidArgumentError("prompt is empty", hint="Say what the mind should answer.")
-        return await self.boundary.admit(prompt, field="prompt")
+        return admitted
 
     async def _records(self, turn: int) -> tuple[Recorded, ...]:
         async with self.ledger.reader.view() as view:
@@ -387,19 +387,22 @@ class TurnService:
                 )
             return await view.ask(events.of_turn(turn))
 
-    def _noticed(self, result: TurnResult, chat: ChatModel) -> TurnResult:
+    def _noticed(
+        self, result: TurnResult, chat: ChatModel, *, is_running: bool, is_repeated: bool
+    ) -> TurnResult:
+        running = (
+            f'the model is still answering; ask pmm_get(id="{result.turn}") later' if is_running else None
+        )
         offline = (
             "no model is configured, so this quotes the ledger; set PMM_MCP_MODEL "
             "(such as openai:gpt-5.1 or ollama:llama3.2), or answer yourself with pmm_turn_begin"
             if chat.name.startswith("offline:")
             else None
         )
-        notices = [notice for notice in (result.notice, offline, self._take_finished()) if notice]
-        return result.model_copy(update={"notice": "; ".join(notices) or None})
-
-    def _take_finished(self) -> str | None:
-        finished, self._finished = self._finished, []
-        return f"finished meanwhile: {', '.join(finished)}" if finished else None
+        notices = [notice for notice in (result.notice, running, offline, self.take_finished()) if notice]
+        return result.model_copy(
+            update={"notice": "; ".join(notices) or None, "repeated": is_repeated or None}
+        )
 
 
 def _same_prompt(recorded: Recorded, prompt: Admitted) -> UserMessage:

@@ -4,17 +4,26 @@ Each function asks what it needs, appends what follows, and notes what does not.
 the page: claims, commitments opened, commitments closed, references, reflections.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from pmm_mcp.domain import commitments as same_promise
-from pmm_mcp.domain.admission import Admitted
+from pmm_mcp.domain.admission import Admitted, SecretsMode, admit
 from pmm_mcp.domain.anchors import Anchor
 from pmm_mcp.domain.claims import Claim, ClaimProblem, check_claim, read_claim
-from pmm_mcp.domain.control_lines import ClaimLine, Close, Commit, Parsed, Reference, Reflect, Rejected
+from pmm_mcp.domain.control_lines import (
+    REJECTED_CHARS_MAX,
+    ClaimLine,
+    Close,
+    Commit,
+    Parsed,
+    Reference,
+    Reflect,
+    Rejected,
+)
+from pmm_mcp.domain.errors import TooLargeError
 from pmm_mcp.domain.events import Event
 from pmm_mcp.domain.events.memory import EvidenceRecorded
 from pmm_mcp.domain.events.mind import (
@@ -62,15 +71,25 @@ class _Effects:
     speaker: Speaker
     shown: frozenset[int]
     hashes: Mapping[tuple[str, int], str]
+    secrets: SecretsMode
     failures: list[Rejected] = field(default_factory=list)
 
-    def append(self, event: Event, texts: Mapping[str, str] | None = None) -> Recorded:
-        """Append an effect; its texts are parts of the reply, which was admitted whole."""
-        (record,) = self.tx.append(self.speaker.draft(event, _admitted(texts or {})))
+    def append(self, event: Event, texts: Mapping[str, Admitted] | None = None) -> Recorded:
+        (record,) = self.tx.append(self.speaker.draft(event, texts or {}))
         return record
 
     def fail(self, line: int, reason: str, text: str, detail: str) -> None:
-        self.failures.append(Rejected(line, reason, text, detail))
+        self.failures.append(Rejected(line, reason, text[:REJECTED_CHARS_MAX], detail))
+
+    def decoded(self, text: str) -> Admitted:
+        """Admit a text that JSON may have spelled with escapes, which the reply's own admission saw through.
+
+        Raises:
+            TooLargeError: it is longer than the ledger keeps.
+
+        """
+        masking = self.secrets is not SecretsMode.ALLOW
+        return admit(text, secrets=SecretsMode.MASK if masking else SecretsMode.ALLOW)
 
 
 def apply_reply(
@@ -80,12 +99,13 @@ def apply_reply(
     speaker: Speaker,
     shown: frozenset[int],
     hashes: Mapping[tuple[str, int], str],
+    secrets: SecretsMode = SecretsMode.MASK,
 ) -> None:
     """Append every effect of a reply, then a `validation_failure` for each line that has none.
 
     `shown` holds the events this turn may cite; `hashes` those of the referenced events that were found.
     """
-    effects = _Effects(tx, speaker, shown | {speaker.turn.turn}, hashes, list(parsed.rejected))
+    effects = _Effects(tx, speaker, shown | {speaker.turn.turn}, hashes, secrets, list(parsed.rejected))
     for kind, apply in (
         (ClaimLine, _claim),
         (Commit, _commit),
@@ -98,17 +118,23 @@ def apply_reply(
                 apply(effects, candidate)  # type: ignore[arg-type]  # paired in the table above
     for failure in sorted(effects.failures, key=lambda failure: failure.line):
         event = ValidationFailure(reason=failure.reason, line=failure.line)
-        texts = {"line": failure.text, "detail": failure.detail}
-        tx.append(speaker.draft(event, _admitted(texts), runtime=True))
+        texts = {"line": Admitted(failure.text), "detail": effects.decoded(failure.detail)}
+        tx.append(speaker.draft(event, texts, runtime=True))
 
 
 def _claim(effects: _Effects, candidate: ClaimLine) -> None:
     claim = read_claim(candidate.type, candidate.payload)
-    problem = claim if isinstance(claim, ClaimProblem) else _objection(effects, claim)
-    if problem is not None:
-        effects.fail(candidate.line, problem.reason, candidate.raw, problem.detail)
+    said = claim
+    if isinstance(claim, Claim):
+        said = _objection(effects, claim, candidate.payload) or claim
+    if isinstance(said, ClaimProblem):
+        line = f"CLAIM:{candidate.type}={candidate.raw}"
+        effects.fail(candidate.line, said.reason, line, said.detail)
         return
-    assert isinstance(claim, Claim)  # noqa: S101 - a problem has returned above
+    _accept(effects, said, candidate)
+
+
+def _accept(effects: _Effects, claim: Claim, candidate: ClaimLine) -> None:
     record = effects.append(
         ClaimAccepted(
             type=claim.type,
@@ -116,25 +142,29 @@ def _claim(effects: _Effects, candidate: ClaimLine) -> None:
             evidence=tuple(sorted({*claim.evidence, *claim.cited})),
             contradicts=_contradicted(effects, claim, candidate.payload),
         ),
-        {"subject": claim.subject, "payload": candidate.raw},
+        {"subject": effects.decoded(claim.subject), "payload": Admitted(candidate.raw)},
     )
     if claim.type in _BECOME_EVIDENCE:
-        source = f"turn:{effects.speaker.turn.turn}"
-        effects.append(
-            EvidenceRecorded(source_event=record.seq),
-            {"content": _sentence(claim, candidate.payload), "source": source},
-        )
+        content = effects.decoded(_sentence(claim, candidate.payload))
+        source = Admitted(f"turn:{effects.speaker.turn.turn}")
+        effects.append(EvidenceRecorded(source_event=record.seq), {"content": content, "source": source})
 
 
-def _objection(effects: _Effects, claim: Claim) -> ClaimProblem | None:
+def _objection(effects: _Effects, claim: Claim, payload: Mapping[str, Any]) -> ClaimProblem | None:
     def known(seq: int) -> bool:
         return effects.tx.ask(events.by_seq(seq)) is not None
 
     def status(target: str) -> str | None:
-        found = _commitment(effects.tx, target)
+        found = _commitment(effects, target)
         return None if found is None else found.status
 
-    return check_claim(claim, shown=effects.shown, known=known, commitment_status=status)
+    problem = check_claim(claim, shown=effects.shown, known=known, commitment_status=status)
+    if problem is None and claim.type in _BECOME_EVIDENCE:
+        try:
+            effects.decoded(_sentence(claim, payload))
+        except TooLargeError as error:
+            return ClaimProblem("INVALID_CLAIM_SHAPE", str(error))
+    return problem
 
 
 def _contradicted(effects: _Effects, claim: Claim, payload: Mapping[str, Any]) -> tuple[int, ...]:
@@ -149,47 +179,46 @@ def _contradicted(effects: _Effects, claim: Claim, payload: Mapping[str, Any]) -
     if last is None or last.payload is None:
         return ()
     try:
-        says = orjson.loads(last.payload)
-    except ValueError:  # numbers beyond what this reader takes
+        said = json.loads(last.payload)
+    except ValueError:  # An import keeps what came.
         return ()
-    return () if isinstance(says, dict) and says.get("value") == payload["value"] else (last.claim,)
+    # Compared as JSON: in Python, true is 1.
+    same = isinstance(said, dict) and "value" in said and _json(said["value"]) == _json(payload["value"])
+    return () if same else (last.claim,)
 
 
 def _commit(effects: _Effects, candidate: Commit) -> None:
     identity = same_promise.identity(candidate.text)
     if effects.tx.ask(commitments.open_like(identity, anchor=effects.speaker.turn.anchor)) is None:
-        effects.append(CommitmentOpened(origin="model"), {"commitment": candidate.text})
+        effects.append(CommitmentOpened(origin="model"), {"commitment": Admitted(candidate.text)})
 
 
 def _close(effects: _Effects, candidate: Close) -> None:
-    found = _commitment(effects.tx, candidate.target)
+    found = _commitment(effects, candidate.target)
     if found is None or found.status != "open":
         detail = "there is no such commitment" if found is None else "it is closed already"
-        effects.fail(candidate.line, "UNKNOWN_COMMITMENT", candidate.target, detail)
+        outcome = f" = {candidate.outcome}" if candidate.outcome else ""
+        effects.fail(candidate.line, "UNKNOWN_COMMITMENT", f"CLOSE: {candidate.target}{outcome}", detail)
         return
-    texts = {"outcome": candidate.outcome} if candidate.outcome else {}
+    texts = {"outcome": Admitted(candidate.outcome)} if candidate.outcome else {}
     effects.append(CommitmentClosed(commitment=found.commitment, origin="model"), texts)
 
 
 def _refer(effects: _Effects, candidate: Reference) -> None:
     target = effects.hashes.get((candidate.ledger, candidate.seq))
     event = LedgerReferenced(target=candidate.seq, verified=target is not None, target_hash=target)
-    effects.append(event, {"ledger": candidate.ledger})
+    effects.append(event, {"ledger": Admitted(candidate.ledger)})
 
 
 def _reflect(effects: _Effects, candidate: Reflect) -> None:
     if candidate.payload:
-        effects.append(Reflection(origin="model"), {"reflection": candidate.raw})
+        effects.append(Reflection(origin="model"), {"reflection": Admitted(candidate.raw)})
 
 
-def _commitment(tx: Transaction, target: str) -> commitments.Commitment | None:
+def _commitment(effects: _Effects, target: str) -> commitments.Commitment | None:
     if target.startswith("co:"):
-        return tx.ask(commitments.by_seq(parse_id(target, "co")[1]))
-    return tx.ask(commitments.by_cid(target))
-
-
-def _admitted(texts: Mapping[str, str]) -> Mapping[str, Admitted]:
-    return {name: Admitted(text) for name, text in texts.items()}
+        return effects.tx.ask(commitments.by_seq(parse_id(target, "co")[1]))
+    return effects.tx.ask(commitments.by_cid(target, anchor=effects.speaker.turn.anchor))
 
 
 def _sentence(claim: Claim, payload: Mapping[str, Any]) -> str:
@@ -202,10 +231,7 @@ def _sentence(claim: Claim, payload: Mapping[str, Any]) -> str:
 
 
 def _json(value: Any) -> str:
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError:  # integers beyond 64 bits
-        return repr(value)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def references(parsed: Parsed) -> Sequence[tuple[str, int]]:

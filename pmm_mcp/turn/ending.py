@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pmm_mcp.context.pack import Pack
-from pmm_mcp.domain.admission import Admitted
+from pmm_mcp.domain.admission import Admitted, SecretsMode
 from pmm_mcp.domain.control_lines import Parsed
 from pmm_mcp.domain.errors import NotFoundError
 from pmm_mcp.domain.events.turn import (
@@ -21,6 +21,9 @@ from pmm_mcp.ports import Transaction
 from pmm_mcp.queries import commitments, events, turns
 from pmm_mcp.turn.effects import Speaker, apply_reply
 from pmm_mcp.turn.outcome import TurnResult, cited_events, closed_commitments, result_of
+from pmm_mcp.turn.recovery import interruption
+
+LATE_REPLIES_MAX = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,7 @@ class Answered:
     parsed: Parsed
     shown: frozenset[int] = frozenset()
     hashes: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    secrets: SecretsMode = SecretsMode.MASK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,21 +59,31 @@ class Ending:
     metrics: TurnMetrics | None = None
 
     def write(self, tx: Transaction) -> TurnResult | None:
-        """End the turn, or keep a late reply; None when the turn had ended without this reply.
+        """End the turn, or keep a late reply; None when the turn was closed for want of a reply.
 
-        A turn that has a reply already keeps it: its first result is returned, as repeated.
+        A turn that was answered already keeps that: its first result is returned, as repeated.
         """
         turn = open_turn(tx, self.turn)
-        if turn.status == "complete":
-            return read_result(tx, self.turn).model_copy(update={"repeated": True})
-        if turn.status != "open":
+        is_overdue = turn.status == "open" and turn.deadline_us <= tx.now_us
+        if is_overdue:
+            tx.append(interruption(turn, reason="deadline_passed", session=self.runtime.session))
+        if is_overdue or turn.status == "interrupted":
             self._keep_late(tx, turn)
             return None
+        if turn.status != "open":
+            return read_result(tx, self.turn).model_copy(update={"repeated": True})
         speaker = Speaker(turn=turn, model=self.model, runtime=self.runtime)
         match self.said:
             case Answered() as said:
                 tx.append(speaker.draft(said.event, {"reply": said.reply}))
-                apply_reply(tx, said.parsed, speaker=speaker, shown=said.shown, hashes=said.hashes)
+                apply_reply(
+                    tx,
+                    said.parsed,
+                    speaker=speaker,
+                    shown=said.shown,
+                    hashes=said.hashes,
+                    secrets=said.secrets,
+                )
             case Unanswered() as said:
                 texts = {"partial": said.partial} if said.partial.value else {}
                 tx.append(speaker.draft(said.event, texts, runtime=True))
@@ -81,8 +95,9 @@ class Ending:
     def _keep_late(self, tx: Transaction, turn: turns.Turn) -> None:
         if not isinstance(self.said, Answered):
             return
-        kept = tx.ask(events.page(turn=self.turn, kinds=("late_reply",), limit=1))
-        if not kept:
+        kept = tx.ask(events.page(turn=self.turn, kinds=("late_reply",), limit=LATE_REPLIES_MAX))
+        known = {record.texts.get("reply") for record in kept}
+        if self.said.reply.value not in known and len(kept) < LATE_REPLIES_MAX:
             speaker = Speaker(turn=turn, model=self.model, runtime=self.runtime)
             tx.append(speaker.draft(LateReply(model=self.said.event.model), {"reply": self.said.reply}))
 

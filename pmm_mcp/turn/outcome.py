@@ -1,12 +1,13 @@
 """The result of a turn, read from its events: the same for the first answer and for every later one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from pmm_mcp.context.pack import context_id
-from pmm_mcp.context.quoting import one_line, shortened
+from pmm_mcp.context.quoting import one_line
 from pmm_mcp.domain.commitments import short_id
 from pmm_mcp.domain.events.mind import ClaimAccepted, CommitmentClosed, CommitmentOpened
 from pmm_mcp.domain.events.turn import (
@@ -17,14 +18,18 @@ from pmm_mcp.domain.events.turn import (
 )
 from pmm_mcp.domain.ids import event_id, public_id
 from pmm_mcp.domain.records import Recorded
+from pmm_mcp.domain.sizes import cut, fitting, part_bytes
 from pmm_mcp.turn.parse import parse
 
+P = TypeVar("P", bound=BaseModel)
 E = TypeVar("E")
 
-ASSISTANT_CHARS: Final = 4_000
-RAW_CHARS: Final = 1_500
+TURN_BYTES_MAX: Final = 7_400
+"""What a result stays below before notices are added; the reply gets what the rest leaves."""
+RAW_BYTES: Final = 1_500
+LIST_BYTES: Final = 800
+EVENTS_BYTES: Final = 1_400
 LIST_MAX: Final = 12
-EVENTS_SHOWN: Final = 10
 
 
 class _Part(BaseModel):
@@ -136,41 +141,50 @@ def result_of(
     ends: list[AssistantMessage | GenerationFailure] = [reply for _, reply in replies]
     ends += [failure for _, failure in failures]
     raw = (replies[0][0].texts["reply"] or "") if replies else ""
-    counts = [f"{found} {what}" for what, found in _overflow(records)]
-    return TurnResult(
+    raw_shown = cut(raw, bytes_max=RAW_BYTES)
+    opened = _fitting(_opened(*found) for found in _of(records, CommitmentOpened))
+    closed = _fitting(_closed(*found, promises) for found in _of(records, CommitmentClosed))
+    claims = _fitting(_claimed(*found, kinds) for found in _of(records, ClaimAccepted))
+    failed = _fitting(_line(*found) for found in _of(records, ValidationFailure))
+    counts = [
+        f"{found} {what}"
+        for what, kind, shown in (
+            ("commitments opened", CommitmentOpened, opened),
+            ("commitments closed", CommitmentClosed, closed),
+            ("claims", ClaimAccepted, claims),
+            ("lines failed", ValidationFailure, failed),
+        )
+        if (found := len(_of(records, kind))) > len(shown)
+    ]
+    result = TurnResult(
         turn=public_id("turn", first.seq),
         generation_status="complete" if replies else failures[0][1].status if failures else "running",
-        assistant=shortened(parse(raw).visible, chars_max=ASSISTANT_CHARS),
-        assistant_raw=raw[:RAW_CHARS],
-        assistant_raw_truncated=len(raw) > RAW_CHARS or None,
+        assistant_raw=raw_shown,
+        assistant_raw_truncated=raw_shown != raw or None,
         generation_failure=_failed(*failures[0]) if failures else None,
         event_range=Span(first=first.seq, last=records[-1].seq),
-        opened=[_opened(*found) for found in _of(records, CommitmentOpened)[:LIST_MAX]],
-        closed=[_closed(*found, promises) for found in _of(records, CommitmentClosed)[:LIST_MAX]],
-        claims=[_claimed(*found, kinds) for found in _of(records, ClaimAccepted)[:LIST_MAX]],
-        validation_failures=[_line(*found) for found in _of(records, ValidationFailure)[:LIST_MAX]],
+        opened=opened,
+        closed=closed,
+        claims=claims,
+        validation_failures=failed,
         context=_context(records, kinds),
         model=next(filter(None, (getattr(event, "model", None) for event in (*ends, first.event))), None),
         latency_ms=ends[0].latency_ms if ends else 0,
-        events=[_event(record) for record in records[:EVENTS_SHOWN]] if include_events else None,
+        events=_fitting((_event(record) for record in records), bytes_max=EVENTS_BYTES)
+        if include_events
+        else None,
         notice=f"not all is shown: {', '.join(counts)}; see pmm_ledger_events" if counts else None,
     )
+    room = TURN_BYTES_MAX - part_bytes(result)
+    return result.model_copy(update={"assistant": cut(parse(raw).visible, bytes_max=room)})
+
+
+def _fitting(parts: Iterable[P], *, bytes_max: int = LIST_BYTES) -> list[P]:
+    return fitting(list(islice(parts, LIST_MAX)), bytes_max=bytes_max, least=1)
 
 
 def _of(records: Sequence[Recorded], kind: type[E]) -> list[tuple[Recorded, E]]:
     return [(record, record.event) for record in records if isinstance(record.event, kind)]
-
-
-def _overflow(records: Sequence[Recorded]) -> Iterator[tuple[str, int]]:
-    for what, event in (
-        ("commitments opened", CommitmentOpened),
-        ("commitments closed", CommitmentClosed),
-        ("claims", ClaimAccepted),
-        ("lines failed", ValidationFailure),
-    ):
-        found = sum(isinstance(record.event, event) for record in records)
-        if found > LIST_MAX:
-            yield what, found
 
 
 def _failed(record: Recorded, event: GenerationFailure) -> Failed:
@@ -179,7 +193,7 @@ def _failed(record: Recorded, event: GenerationFailure) -> Failed:
         status=event.status,
         reason=event.reason,
         category=event.category,
-        partial=shortened(partial, chars_max=RAW_CHARS) if partial else None,
+        partial=cut(partial, bytes_max=RAW_BYTES) if partial else None,
     )
 
 

@@ -70,7 +70,11 @@ async def test_failing_work_leaves_no_trace_and_its_neighbours_stay(ledger: Ledg
         raise LookupError("on purpose")
 
     answers = await outcomes(
-        [ledger.write(note("a"), call=AGENT), ledger.write(fail, call=AGENT), ledger.write(note("b"), call=AGENT)]
+        [
+            ledger.write(note("a"), call=AGENT),
+            ledger.write(fail, call=AGENT),
+            ledger.write(note("b"), call=AGENT),
+        ]
     )
 
     assert [answer.ok for answer in answers] == [True, False, True]
@@ -114,7 +118,8 @@ async def test_a_record_over_64_kib_is_refused(ledger: Ledger) -> None:
 
     with pytest.raises(TooLargeError):
         await ledger.write(
-            lambda tx: tx.append(Draft(EvidenceRecorded(labels=labels), {"content": Admitted("x")})), call=AGENT
+            lambda tx: tx.append(Draft(EvidenceRecorded(labels=labels), {"content": Admitted("x")})),
+            call=AGENT,
         )
 
 
@@ -256,7 +261,9 @@ async def test_the_fence_rises_when_the_writer_changes_and_only_then(ledger: Led
 
 
 async def test_two_processes_write_in_turn_and_both_see_everything(ledger: Ledger, other: Ledger) -> None:
-    await asyncio.gather(*(writer.write(note("x"), call=AGENT) for _ in range(20) for writer in (ledger, other)))
+    await asyncio.gather(
+        *(writer.write(note("x"), call=AGENT) for _ in range(20) for writer in (ledger, other))
+    )
 
     assert len(await notes(ledger)) == 40
     assert await history(ledger) == await history(other)

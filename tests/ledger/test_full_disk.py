@@ -8,10 +8,10 @@ from pmm_mcp.domain.errors import LedgerIoError
 from pmm_mcp.ledger.sqlite.writer import WriterSettings
 from pmm_mcp.ports import Transaction
 from tests.ledger.conftest import Open
-from tests.ledgers import AGENT, kinds, note, notes, outcomes
+from tests.ledgers import AGENT, evidence, kinds, note, notes, outcomes
 
 
-@pytest.mark.parametrize("pages", range(30, 110, 4))
+@pytest.mark.parametrize("pages", range(46, 92, 3))
 async def test_a_full_disk_loses_nothing_acknowledged(tmp_path: Path, open_one: Open, pages: int) -> None:
     full = await open_one(settings=WriterSettings(max_page_count=pages))
     texts = [f"{n} {'word ' * 200}" for n in range(30)]
@@ -29,6 +29,16 @@ async def test_a_full_disk_loses_nothing_acknowledged(tmp_path: Path, open_one: 
     await roomy.write(note("after"), call=AGENT)
     found = await roomy.verify(projections=True)
     assert found.problems == ()
+
+
+@pytest.mark.parametrize("pages", [3, 12, 24, 36])
+async def test_a_ledger_that_has_no_room_to_begin_is_refused_and_begins_later(
+    open_one: Open, pages: int
+) -> None:
+    with pytest.raises(LedgerIoError):
+        await open_one(settings=WriterSettings(max_page_count=pages))
+
+    assert await (await open_one()).write(note("first"), call=AGENT) == 2
 
 
 async def test_the_next_write_recovers_by_itself(open_one: Open) -> None:
@@ -49,15 +59,19 @@ async def test_work_cannot_go_on_after_sqlite_has_ended_the_transaction(open_one
     ledger = await open_one()
 
     def stubborn(tx: Transaction) -> None:
-        tx.append(*note_drafts("before"))
+        tx.append(evidence("before"))
         getattr(tx, "_db").execute("ROLLBACK")
         try:
-            tx.append(*note_drafts("outside"))
+            tx.append(evidence("outside"))
         except LedgerIoError:
             pass
 
     answers = await outcomes(
-        [ledger.write(note("a"), call=AGENT), ledger.write(stubborn, call=AGENT), ledger.write(note("b"), call=AGENT)]
+        [
+            ledger.write(note("a"), call=AGENT),
+            ledger.write(stubborn, call=AGENT),
+            ledger.write(note("b"), call=AGENT),
+        ]
     )
 
     assert isinstance(answers[1].error, LedgerIoError)
@@ -66,9 +80,3 @@ async def test_work_cannot_go_on_after_sqlite_has_ended_the_transaction(open_one
     await ledger.write(note("after"), call=AGENT)
     assert (await kinds(ledger))[0] == "ledger_opened"
     assert (await ledger.verify(projections=True)).ok
-
-
-def note_drafts(text: str):  # type: ignore[no-untyped-def]
-    from tests.ledgers import evidence
-
-    return (evidence(text),)

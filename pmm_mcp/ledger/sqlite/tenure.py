@@ -4,10 +4,12 @@ import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
-from pmm_mcp.domain.errors import FenceLostError, LeaseHeldError, LedgerBusyError, PmmError
+from pmm_mcp.domain.errors import FenceLostError, LeaseHeldError, LedgerBusyError
 from pmm_mcp.domain.lease import Holder, Lease, Takeover, TakeoverReason, acquire
+from pmm_mcp.ledger.sqlite.blocker import writing_pid
 from pmm_mcp.ledger.sqlite.faults import is_busy
 from pmm_mcp.ledger.sqlite.lease import Patience, check_versions, read_lease, write_lease
 from pmm_mcp.ledger.sqlite.liveness import Liveness
@@ -38,6 +40,7 @@ class Tenure:
     def __init__(
         self,
         db: sqlite3.Connection,
+        path: Path,
         *,
         program: Program,
         holder: Holder,
@@ -49,6 +52,7 @@ class Tenure:
     ) -> None:
         """Hold nothing yet."""
         self._db = db
+        self._path = path
         self._program = program
         self._holder = holder
         self._clock = clock
@@ -121,7 +125,7 @@ class Tenure:
 
         A transaction that wrote nothing is not committed, when the lease row may stay as it is.
         """
-        known = self._look()
+        known = self._look(stale_too=True)
         tired = self._clock.monotonic() - (self._busy_since or 0) > BUSY_S
         held = self.is_kept or (more and not (tired and known.waiter))
         if not (wrote or held or self._holds):
@@ -263,12 +267,11 @@ class Tenure:
             roll_back(self._db)
 
     def _locked(self) -> LedgerBusyError:
-        try:
-            holder = str(read_lease(self._db)[0].holder)
-        except (sqlite3.Error, PmmError):
-            holder = "another process"
+        holder = read_lease(self._db)[0].holder
+        pid = writing_pid(self._path) or holder.pid
+        who = str(holder) if pid == holder.pid else f"another process (pid {pid} on this machine)"
         return LedgerBusyError(
-            f"the ledger's file is locked, last written by {holder}",
+            f"the ledger's file is locked by {who}",
             hint="It is in the middle of a write or was stopped there; let it go on, or end it.",
         )
 

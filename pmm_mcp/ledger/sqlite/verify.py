@@ -74,7 +74,7 @@ class _Check:
         self._redactions: set[tuple[int, str]] = set()
         self._redacted: list[int] = []
         self._missing: list[tuple[int, str]] = []
-        self._checked = 0
+        self._checked = self._head = 0
         self._total = self._last_seq()
         self._head = max(0, min(from_seq - 1, self._total))
         self._hash, self._fence, self._ts = GENESIS, 0, ""

@@ -138,6 +138,7 @@ class Writer:
         try:
             self._tenure = Tenure(
                 db,
+                self._path,
                 program=self._program,
                 holder=self._holder,
                 clock=self._clock,

@@ -73,7 +73,8 @@ def _best_passage_each(rows: Sequence[Row]) -> tuple[Found, ...]:
     """Keep the best passage of each document; scale scores so that the best is a million."""
     found: dict[int, Found] = {}
     top = max((row[-1] for row in rows), default=0.0)
-    for doc, *columns, score in rows:
+    for doc, kind, anchor, conversation, speaker, ts, source, passage, score in rows:
         if doc not in found:
-            found[doc] = Found(doc, *columns, round(1_000_000 * score / top) if top > 0 else 1_000_000)
+            share = round(1_000_000 * score / top) if top > 0 else 1_000_000
+            found[doc] = Found(doc, kind, anchor, conversation, speaker, ts, source, passage, share)
     return tuple(sorted(found.values(), key=lambda hit: (-hit.score, hit.doc)))

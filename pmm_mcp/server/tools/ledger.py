@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from pmm_mcp.server.desk import Visit
+from pmm_mcp.server.visits import Visit
 from pmm_mcp.server.families import READS, Family
 from pmm_mcp.server.tools.arguments import Cursor, Limit
 from pmm_mcp.services.ledger import EventsResult, VerifyResult

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pmm_mcp.server.desk import Visit
+from pmm_mcp.server.visits import Visit
 from pmm_mcp.server.tools.arguments import Conversation, Cursor, Cwd, Limit, RequestId
 from pmm_mcp.services.items import ItemResult
 from pmm_mcp.services.record import EvidenceInput, RecordResult

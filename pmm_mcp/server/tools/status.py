@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pmm_mcp.server.desk import Visit
+from pmm_mcp.server.visits import Visit
 from pmm_mcp.server.tools.arguments import Cwd
 from pmm_mcp.services.status import StatusResult
 

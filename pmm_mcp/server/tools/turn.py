@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pmm_mcp.server.desk import Visit
+from pmm_mcp.server.visits import Visit
 from pmm_mcp.server.tools.arguments import Conversation, Cwd, RequestId
 from pmm_mcp.services.turn import BegunTurn, TurnResult
 
