@@ -1,5 +1,6 @@
 """The composition root: the one place that reads settings and picks the parts."""
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -133,10 +134,12 @@ async def open_app(
         housekeeping=(note_place, close_abandoned),
         settings=ledger_settings,
     ) as ledger:
+        if places is None:
+            places = await asyncio.to_thread(git_places, environment, clock=clock, roots=roots)
         app = wire(
             ledger,
             models=chosen,
-            places=places or git_places(environment, clock=clock, roots=roots),
+            places=places,
             others=NeighbouringLedgers(settings.db.parent),
             clock=clock,
             settings=settings,

@@ -1,5 +1,6 @@
 """The whole program on a real ledger, at a fixed place, with a model that says what a test wrote down."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -118,7 +119,7 @@ async def mind_of(
     """Open the app on the ledger of this directory, as a process of its own."""
     scripted = ScriptedChat(replies)
     async with open_app(
-        load_settings(db=directory / "l.db", **settings),
+        await asyncio.to_thread(load_settings, db=directory / "l.db", **settings),
         role="test",
         models=OneModel(chat or scripted),
         places=FixedPlaces(place),

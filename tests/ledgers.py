@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.events.ledger import TextRedacted
@@ -39,6 +39,11 @@ def redact(target: int) -> Work:
         return record.seq
 
     return work
+
+
+def roll_back(tx: Transaction) -> None:
+    """End the transaction, as SQLite does by itself after some failures of the disk."""
+    cast(Any, tx)._db.execute("ROLLBACK")
 
 
 async def history(ledger: Ledger) -> tuple[Recorded, ...]:

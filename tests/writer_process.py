@@ -26,7 +26,8 @@ def say(*words: object) -> None:
 
 
 async def told() -> str:
-    return (await asyncio.to_thread(sys.stdin.readline)).strip()
+    line: str = await asyncio.to_thread(sys.stdin.readline)
+    return line.strip()
 
 
 async def write_one(ledger: SqliteLedger, text: str) -> None:
@@ -61,7 +62,9 @@ async def stay_inside(ledger: SqliteLedger) -> None:
 
 async def main(path: str, mode: str, count: str = "1", ttl_s: str = "30") -> None:
     settings = WriterSettings(lease_ttl_s=float(ttl_s))
-    async with open_ledger(Path(path), clock=SystemClock(), ids=SystemIds(), role=mode, settings=settings) as ledger:
+    async with open_ledger(
+        Path(path), clock=SystemClock(), ids=SystemIds(), role=mode, settings=settings
+    ) as ledger:
         match mode:
             case "keep":
                 await keep(ledger)

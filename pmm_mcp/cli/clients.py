@@ -172,7 +172,7 @@ def _in_toml(text: str, entry: Entry) -> str:
         return text
     if known:
         document = tomlkit.parse(text)
-        _update(document["mcp_servers"][SERVER], known, merged)  # type: ignore[index]
+        _update(document["mcp_servers"][SERVER], known, merged)
         edited = tomlkit.dumps(document)
     else:
         # At the end, so that no comment comes to stand above a table it is not about.

@@ -52,26 +52,16 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """One command: what it may use, and where it writes. The first argument of every command."""
+    """One command: what it may use, and where it writes. The first argument of every command.
+
+    `db` and `cwd` are what was said on the command line; `cwd` is absolute, and empty when nothing was.
+    """
 
     terminal: Terminal
     serve: Serve
+    settings: Settings
     db: str = ""
     cwd: str = ""
-
-    @property
-    def directory(self) -> str | None:
-        """The directory that was named, as an absolute path."""
-        return os.path.abspath(self.cwd) if self.cwd else None
-
-    def settings(self, **given: Any) -> Settings:
-        """Return the settings; what is given here wins.
-
-        Raises:
-            InvalidArgumentError: a value is not allowed.
-
-        """
-        return load_settings(db=Path(self.db) if self.db else None, **given)
 
     def expect_ledger(self) -> None:
         """Let nobody verify, or read, a ledger that comes into being by a slip of the pen.
@@ -80,8 +70,8 @@ class Visit:
             LedgerUnavailableError: there is none yet.
 
         """
-        path = self.settings().db
-        if path.is_absolute() and not os.path.exists(path):
+        path = self.settings.db
+        if path.is_absolute() and not path.exists():
             raise LedgerUnavailableError(
                 f"there is no ledger at {path}",
                 hint="`pmm-mcp init` creates it; --db or PMM_MCP_DB name another.",
@@ -90,7 +80,7 @@ class Visit:
     @asynccontextmanager
     async def app(self, settings: Settings | None = None) -> AsyncGenerator[App, None]:
         """Open the app for the block."""
-        async with open_app(settings or self.settings(), role="command line") as app:
+        async with open_app(settings or self.settings, role="command line") as app:
             yield app
 
     async def call(self, app: App, *, conversation: str = "", request_id: str = "") -> Call:
@@ -102,7 +92,7 @@ class Visit:
         """
         return Call(
             actor=Actor(kind="human", name="cli", session=f"cli-{new_session()}"),
-            place=await app.places.find(self.directory),
+            place=await app.places.find(self.cwd or None),
             conversation=name(conversation, argument="conversation"),
             request_id=name(request_id, argument="request_id"),
         )
@@ -118,11 +108,13 @@ def _bind(function: Command, *, reads: bool) -> Callable[..., int]:
 
     def command(context: typer.Context, *, as_json: bool, db: str, cwd: str, **arguments: Any) -> int:
         said: Options = context.find_root().obj
+        db, cwd = db or said.db, cwd or said.cwd
         visit = Visit(
             terminal=Terminal(json=as_json or said.as_json),
             serve=said.serve,
-            db=db or said.db,
-            cwd=cwd or said.cwd,
+            settings=settings_at(db),
+            db=db,
+            cwd=os.path.abspath(cwd) if cwd else "",
         )
         try:
             if reads:
@@ -141,6 +133,16 @@ def _bind(function: Command, *, reads: bool) -> Callable[..., int]:
     command.__signature__ = inspect.Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+def settings_at(db: str, **given: Any) -> Settings:
+    """Return the settings, with the ledger and whatever else was given on the command line.
+
+    Raises:
+        InvalidArgumentError: a value is not allowed.
+
+    """
+    return load_settings(db=Path(db) if db else None, **given)
 
 
 def _shared(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

@@ -50,7 +50,7 @@ def export(
             raise InvalidArgumentError("--json without --out", hint="Name a file, or leave --json out.")
         asyncio.run(_export(visit, form, visit.terminal.write, told=not visit.terminal.out.is_terminal))
         return None
-    _check_out(out, visit.settings().db)
+    _check_out(out, visit.settings.db)
     with replacing(out, private=True) as file:
         size = 0
 

@@ -1,6 +1,7 @@
 """Telling an agent about the server."""
 
 import difflib
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -93,7 +94,9 @@ def install(
     ] = None,
 ) -> Answer:
     """Write the client's configuration, so that it launches this server; all else in the file stays."""
-    home, project = Path.home(), Path(visit.directory or Path.cwd())
+    if visit.db and not os.path.isabs(visit.db):
+        raise InvalidArgumentError(f"--db {visit.db} is relative", hint="Give it as an absolute path.")
+    home, project = Path.home(), Path(visit.cwd or Path.cwd())
     entry = clients.entry_for(client, db=visit.db)
     config = clients.config_file(client, scope, home=home, project=project)
     advice = clients.instructions_file(client, scope, home=home, project=project)

@@ -42,8 +42,8 @@ class RebuildResult(BaseModel):
 
 async def init(visit: Visit) -> Answer:
     """Create the ledger, unless it is there already, and say where."""
-    settings = visit.settings()
-    existed = await asyncio.to_thread(os.path.exists, settings.db)
+    settings = visit.settings
+    existed = await asyncio.to_thread(os.path.exists, visit.settings.db)
     async with visit.app(settings) as app:
         status = await app.status.status(call=await visit.call(app), brief=False)
         state = await app.ledger.state()

@@ -1,10 +1,12 @@
 """The commands together, and the one place where errors become exit codes."""
 
 import sys
-from collections.abc import Sequence
-from typing import Annotated, Final, NoReturn
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
+from typer.main import get_command
 
 from pmm_mcp import __version__
 from pmm_mcp.cli import commands, exporting, importing, install, ledger, memory, serve, settings, turn
@@ -46,7 +48,8 @@ def main(arguments: Sequence[str], *, serve: Serve) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _program() -> typer.Typer:
+@cache
+def _program() -> Callable[..., Any]:
     program = typer.Typer(
         help="A governed, hash-chained memory for coding agents. Without a command it serves over stdio.",
         no_args_is_help=True,
@@ -55,7 +58,7 @@ def _program() -> typer.Typer:
     program.callback()(_for_every_command)
     for group in _GROUPS:
         group.add_to(program)
-    return program
+    return get_command(program)
 
 
 def _for_every_command(

@@ -9,6 +9,7 @@ from rich.text import Text
 from pmm_mcp.cli.commands import Visit, add
 from pmm_mcp.cli.options import Conversation, Cursor, Limit, RequestId, text_or_stdin
 from pmm_mcp.cli.terminal import Answer, line, quoted
+from pmm_mcp.cli.turn import turn_lines
 from pmm_mcp.config import Settings
 from pmm_mcp.services.items import Item, ItemResult
 from pmm_mcp.services.record import EvidenceInput, RecordResult
@@ -22,10 +23,9 @@ async def status(
     brief: Annotated[bool, typer.Option("--brief", help="Only where you are and what matters most.")] = False,
 ) -> Answer:
     """Say where you are, what is promised, what matters most, and how the ledger stands."""
-    settings = visit.settings()
-    async with visit.app(settings) as app:
+    async with visit.app() as app:
         result = await app.status.status(call=await visit.call(app), brief=brief)
-    return Answer(result, _status(result, settings))
+    return Answer(result, _status(result, visit.settings))
 
 
 async def record(
@@ -126,7 +126,7 @@ async def get(
     item_id: Annotated[str, typer.Argument(metavar="ID", help="ev:N, msg:N, turn:N, co:N, cl:N, rf:N.")],
     as_of: Annotated[int, typer.Option(help="As it was at this seq; 0 is now.")] = 0,
 ) -> Answer:
-    """Show one thing whole: its text, what it cites, what cites it, its history."""
+    """Show one thing: its text, what it cites, what cites it, its history, what came of it."""
     async with visit.app() as app:
         result = await app.items.get(item_id, as_of=as_of)
     return Answer(result, _item(result))
@@ -202,6 +202,8 @@ def _item(result: ItemResult) -> Iterator[Text]:
         **{name: _plain(value) for name, value in item.details.items()},
     )
     yield from _texts(item)
+    if result.turn is not None:
+        yield from turn_lines(result.turn)
     for title, related in (("cites", result.references), ("cited by", result.dependants)):
         for one in related:
             yield line((f"{title:>12}  ", "dim"), one.id, f"  {one.kind} as {one.role}")

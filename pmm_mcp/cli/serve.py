@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pmm_mcp.cli.commands import Visit, add
+from pmm_mcp.cli.commands import Visit, add, settings_at
 from pmm_mcp.domain.errors import InvalidArgumentError
 
 
@@ -30,7 +30,7 @@ def serve(
         raise InvalidArgumentError(
             "--token-file and --allowed-host are for a server with an address", hint="Add --http HOST:PORT."
         )
-    settings = visit.settings(read_only=read_only or None, toolsets=toolsets or None)
+    settings = settings_at(visit.db, read_only=read_only or None, toolsets=toolsets or None)
     settings.chosen_toolsets()
     visit.serve(settings, http=http, sse=sse, token_file=token_file, allowed_hosts=allowed_host)
 

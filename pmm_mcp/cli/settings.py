@@ -30,7 +30,7 @@ class ConfigResult(BaseModel):
 
 def config(visit: Visit) -> Answer:
     """Show every setting and where its value came from."""
-    settings = visit.settings()
+    settings = visit.settings
     found = dict(origins(settings)) | ({"db": "--db"} if visit.db else {})
     values = settings.model_dump(mode="json")
     result = ConfigResult(

@@ -1,12 +1,15 @@
 """Speaking with the persistent mind."""
 
+from collections.abc import Iterator
 from typing import Annotated, Final
 
 import typer
+from rich.text import Text
 
 from pmm_mcp.cli.commands import Visit, add
 from pmm_mcp.cli.options import Conversation, RequestId, text_or_stdin
 from pmm_mcp.cli.terminal import Answer, line
+from pmm_mcp.services.turn import TurnResult
 
 _RUNNING: Final = ("complete", "running")
 
@@ -23,38 +26,38 @@ async def turn(
     request_id: RequestId = "",
 ) -> Answer:
     """Run one turn: prompt, context, reply and effects are recorded. Exits with 1 without a reply."""
-    settings = visit.settings()
+    settings = visit.settings
     # Nobody else holds this call up, so it waits until the turn is over.
     patient = settings.model_copy(update={"turn_patience_s": settings.turn_deadline_s})
     async with visit.app(patient) as app:
         call = await visit.call(app, conversation=conversation, request_id=request_id)
         with visit.terminal.waiting("asking the model"):
             result = await app.turns.run(prompt, call=call, model=model, output_tokens=budget)
-    lines = [line(text) for text in result.assistant.split("\n")] if result.assistant else []
-    if failure := result.generation_failure:
-        lines.append(line((f"{failure.status}: {failure.reason}", "red")))
-    lines += [line(("opened  ", "green"), f"{one.id}  {one.text or ''}") for one in result.opened]
-    lines += [line(("closed  ", "green"), f"{one.id}  {one.text or ''}") for one in result.closed]
-    lines += [
-        line(("claimed ", "green"), f"{one.id}  {one.type}  {one.subject or ''}") for one in result.claims
-    ]
-    lines += [
-        line(("failed  ", "red"), f"line {one.line}: {one.reason}  {one.detail or ''}")
-        for one in result.validation_failures
-    ]
-    lines.append(
-        line(
-            (
-                f"{result.turn}  {result.generation_status}  {result.model or ''}  {result.latency_ms} ms",
-                "dim",
-            )
-        )
-    )
-    if result.notice:
-        lines.append(line((result.notice, "yellow")))
-    return Answer(result, lines, exit_code=0 if result.generation_status in _RUNNING else 1)
+    exit_code = 0 if result.generation_status in _RUNNING else 1
+    return Answer(result, turn_lines(result), exit_code=exit_code)
 
 
 def add_to(program: typer.Typer) -> None:
     """Offer the commands of this file."""
     add(program, turn)
+
+
+def turn_lines(result: TurnResult) -> Iterator[Text]:
+    """Return what came of a turn, for people: the reply, its effects, and how it went."""
+    if result.assistant:
+        for text in result.assistant.split("\n"):
+            yield line(text)
+    if failure := result.generation_failure:
+        yield line((f"{failure.status}: {failure.reason}", "red"))
+    for one in result.opened:
+        yield line(("opened  ", "green"), f"{one.id}  {one.text or ''}")
+    for one in result.closed:
+        yield line(("closed  ", "green"), f"{one.id}  {one.text or ''}")
+    for claim in result.claims:
+        yield line(("claimed  ", "green"), f"{claim.id}  {claim.type}  {claim.subject or ''}")
+    for failed in result.validation_failures:
+        yield line(("failed  ", "red"), f"line {failed.line}: {failed.reason}  {failed.detail or ''}")
+    how = (result.turn, result.generation_status, result.model or "", f"{result.latency_ms} ms")
+    yield line(("  ".join(filter(None, how)), "dim"))
+    if result.notice:
+        yield line((result.notice, "yellow"))

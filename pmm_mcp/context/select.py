@@ -1,15 +1,15 @@
 """Selecting what a turn shows: matched documents, the conversation so far, promises, last failures."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from pmm_mcp.context.pack import Failure, Pack
-from pmm_mcp.context.quoting import tokens_of
+from pmm_mcp.context.quoting import quoted, tokens_of
 from pmm_mcp.domain.anchors import Anchor, Place
 from pmm_mcp.ports import View
 from pmm_mcp.queries import commitments, events, turns
-from pmm_mcp.retrieval.grammar import parse
+from pmm_mcp.retrieval.grammar import plain
 from pmm_mcp.retrieval.scope import Filters, Found, Lexical
 
 PAIRS: Final = 3
@@ -45,16 +45,13 @@ class Selector:
     async def _matching(
         self, view: View, prompt: str, anchors: Sequence[Anchor], *, before: int, without: set[int]
     ) -> tuple[Found, ...]:
-        # Words alone: what a prompt says about fields or quotes is no filter.
-        search = parse(prompt)
-        words = replace(
-            search, phrases=(), excluded=(), filters=(), terms=search.terms or _of(search.phrases)
+        found = await view.ask(
+            self.lexical.search(plain(prompt), anchors=anchors, filters=Filters(before=before))
         )
-        found = await view.ask(self.lexical.search(words, anchors=anchors, filters=Filters(before=before)))
         kept: list[Found] = []
         left = DOCUMENT_TOKENS
         for hit in found:
-            cost = tokens_of(hit.passage)
+            cost = tokens_of(quoted(hit.passage))
             if hit.doc in without or cost > left:
                 continue
             kept.append(hit)
@@ -62,10 +59,6 @@ class Selector:
             if len(kept) == DOCUMENTS_MAX:
                 break
         return tuple(kept)
-
-
-def _of(phrases: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(term for phrase in phrases for term in phrase))
 
 
 async def _failures(view: View, anchor: str, conversation: str, *, before: int) -> tuple[Failure, ...]:

@@ -1,6 +1,7 @@
 """Between events and the bytes that are stored: the one place that knows the shape of a record."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
@@ -65,7 +66,7 @@ def decode(record: bytes, record_hash: bytes, texts: Mapping[str, str]) -> Recor
         seq=data["seq"],
         ts=data["ts"],
         kind=data["kind"],
-        actor=Actor(**data["actor"]),
+        actor=_actor(**data["actor"]),
         anchor=data["anchor"],
         conversation=data.get("conversation", ""),
         fence=data["fence"],
@@ -75,3 +76,7 @@ def decode(record: bytes, record_hash: bytes, texts: Mapping[str, str]) -> Recor
         texts={field: texts.get(field) for field in data.get("texts", ())},
         hash=record_hash,
     )
+
+
+# The same few write nearly everything.
+_actor = lru_cache(maxsize=256)(Actor)

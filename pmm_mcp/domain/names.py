@@ -4,7 +4,8 @@ import re
 import unicodedata
 from typing import Final
 
-from pmm_mcp.domain.errors import InvalidArgumentError
+from pmm_mcp.domain.errors import InvalidArgumentError, SecretRefusedError
+from pmm_mcp.domain.secrets import find_secrets
 
 NAME_MAX: Final = 64
 NAME_PATTERN: Final = rf"^[\w.:/ @+-]{{1,{NAME_MAX}}}$"
@@ -24,6 +25,7 @@ def name(text: str, *, argument: str) -> str:
 
     Raises:
         InvalidArgumentError: it is neither.
+        SecretRefusedError: it is a credential; a name cannot be masked, nor ever be removed.
 
     """
     stripped = text.strip()
@@ -32,6 +34,8 @@ def name(text: str, *, argument: str) -> str:
             f"{argument}: {text[:80]!r} is not a name",
             hint=f"A name has at most {NAME_MAX} letters, digits, spaces or any of _ . : / @ + -.",
         )
+    if secrets := find_secrets(stripped):
+        raise SecretRefusedError(f"{argument} is a credential: {secrets[0].name}", hint="Name it otherwise.")
     return stripped
 
 

@@ -68,6 +68,18 @@ def most_important(anchors: Sequence[str], *, limit: int) -> Query[tuple[Evidenc
     )
 
 
+def labels_of(*, anchors: Sequence[str] | None, limit: int = 20) -> Query[tuple[str, ...]]:
+    """Ask which labels the documents at these places have."""
+    places, params = named(anchors or (), prefix="a")
+    scope = "" if anchors is None else f"WHERE d.anchor IN ({places})"
+    return Query(
+        f"SELECT DISTINCT l.label FROM labels AS l JOIN documents AS d ON d.doc = l.doc {scope} "
+        "ORDER BY l.label LIMIT :limit",
+        {**params, "limit": limit},
+        column,
+    )
+
+
 def values_of(name: str, *, anchors: Sequence[str] | None, limit: int = 20) -> Query[tuple[str, ...]]:
     """Ask which values a column of the documents has at these places: kind, domain, field, conversation."""
     if name not in {"kind", "domain", "field", "conversation", "provenance", "source"}:

@@ -4,7 +4,7 @@ Any string is a search. What is not grammar is words, and what is not a word is 
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pmm_mcp.domain.normalise import normalise
@@ -79,6 +79,18 @@ def parse(text: str) -> SearchText:
         filters=tuple(filters[-TERMS_MAX:]),
         cut=cut,
     )
+
+
+def with_words(search: SearchText, text: str) -> SearchText:
+    """Return the search with the words of a text beside its own."""
+    terms = dict.fromkeys((*search.terms, *_terms(text, alone=search.empty)))
+    return replace(search, terms=tuple(terms)[-TERMS_MAX:])
+
+
+def plain(text: str) -> SearchText:
+    """Read any string as words alone: nothing in it quotes, excludes or filters."""
+    cut = max(0, len(text) - QUERY_CHARS_MAX)
+    return SearchText(terms=_terms(normalise(text[cut:]).value, alone=True), cut=cut)
 
 
 def _terms(text: str, *, alone: bool) -> tuple[str, ...]:

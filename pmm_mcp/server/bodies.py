@@ -1,4 +1,4 @@
-"""Bodies of requests, mended before the SDK reads them: it answers one with half a surrogate pair with an error."""
+"""Bodies of requests, mended before the SDK reads them: it refuses one with half a surrogate pair."""
 
 from typing import Final
 

@@ -32,6 +32,8 @@ CLOSE_S_MAX: Final = 3
 """How long requests may go on after the server was asked to end; then they are cancelled."""
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+_PORT: Final = re.compile(r"[0-9]{1,5}")
+_PORT_MAX: Final = 65_535
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
 
 
@@ -51,7 +53,12 @@ class Address:
 
         """
         host, _, port = text.strip().rpartition(":")
-        if not _HOST.fullmatch(host) or not port.isascii() or not port.isdecimal() or int(port[:6]) > 65_535:
+        if (
+            not _HOST.fullmatch(host)
+            or not port.isascii()
+            or not port.isdecimal()
+            or int(port[:6]) > _PORT_MAX
+        ):
             raise InvalidArgumentError(
                 f"{text[:80]!r} is no address to listen on", hint="Use host:port, such as 127.0.0.1:8848."
             )

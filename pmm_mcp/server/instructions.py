@@ -4,7 +4,7 @@ import re
 from collections.abc import Set
 from typing import Final
 
-from pmm_mcp.turn.prompt import PROTOCOL
+from pmm_mcp.services.turn import PROTOCOL
 
 _TOOL: Final = re.compile(r"\bpmm_[a-z_]+")
 

@@ -34,7 +34,7 @@ class ActorShown(Part):
 
 
 class Item(Part):
-    """One thing. `texts` are as recorded; a text that was removed is absent, one in `texts_cut` was longer."""
+    """One thing. Its texts are as recorded: a removed one is absent, one in `texts_cut` was that long."""
 
     id: str
     kind: str

@@ -109,7 +109,7 @@ class LedgerService:
         tail: bool = False,
         bytes_max: int = PAGE_BYTES,
     ) -> EventsResult:
-        """Return events after a seq, at most `limit` and as many as fit into an answer; PMM's names of kinds work too.
+        """Return events after a seq, at most `limit`, as fit into an answer; PMM's names of kinds work too.
 
         With `tail` they are the last ones.
 

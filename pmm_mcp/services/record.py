@@ -1,6 +1,6 @@
 """Recording evidence."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,14 +9,14 @@ from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.anchors import Anchor
 from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError, RequestIdConflictError
 from pmm_mcp.domain.events.memory import Domain, EvidenceRecorded, Provenance
-from pmm_mcp.domain.ids import parse_id, public_id
+from pmm_mcp.domain.ids import KINDS, Prefix, parse_id, public_id
 from pmm_mcp.domain.names import name
 from pmm_mcp.domain.records import Call, Draft, Recorded
 from pmm_mcp.domain.times import instant
 from pmm_mcp.domain.words import compare_words, passages
 from pmm_mcp.ports import Ledger, Query, Transaction, View
 from pmm_mcp.queries import events, memory
-from pmm_mcp.retrieval.grammar import parse
+from pmm_mcp.retrieval.grammar import plain
 from pmm_mcp.retrieval.scope import Filters, Lexical
 from pmm_mcp.services.boundary import Boundary, masked_names
 from pmm_mcp.services.results import Ref, Result
@@ -26,6 +26,8 @@ IMPORTANCE_MAX: Final = 5
 NEAR_MAX: Final = 3
 NEAR_MILLIONTHS: Final = 700_000
 """How alike two texts must be to be mentioned, as the share of words they have in common."""
+NEAR_CHARS: Final = 20_000
+"""How much of two texts is compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +73,8 @@ class RecordService:
 
         Raises:
             InvalidArgumentError: an argument has a value that is not allowed.
-            NotFoundError: `answers` or `source` names an event that is not there.
+            NotFoundError: `answers` or `source` is the id of something that is not there.
+            SecretRefusedError: a label or another name is a credential, or the settings refuse those.
 
         """
         content = await self.boundary.admit(given.content, field="content")
@@ -80,26 +83,28 @@ class RecordService:
         source = (
             await self.boundary.admit(given.source.strip(), field="source") if given.source.strip() else None
         )
-        event = _event(given)
+        event, cited = _event(given)
         anchor = call.place.shared if event.provenance is Provenance.RESEARCH else call.place.home
-        piece = _Piece(event=event, content=content, source=source, anchor=anchor)
+        piece = _Piece(event=event, content=content, source=source, anchor=anchor, cited=cited)
         async with self.ledger.reader.view() as view:
             near = await self._near(view, content.value, call)
             if given.dry_run:
-                result = await _rehearse(view, piece)
-                return result.model_copy(update={"near": near, "notice": "dry run: nothing was written"})
-        written = await self.ledger.write(piece.write, call=call, again=piece.again)
-        return written.model_copy(update={"near": [ref for ref in near if ref.id != written.id]})
+                result = (await _rehearse(view, piece)).model_copy(
+                    update={"notice": "dry run: nothing was written"}
+                )
+            else:
+                result = await self.ledger.write(piece.write, call=call, again=piece.again)
+        return result.model_copy(update={"near": [ref for ref in near if ref.id != result.id]})
 
     async def _near(self, view: View, content: str, call: Call) -> list[Ref]:
         head = passages(content)[:1]
-        search = parse(head[0] if head else "")
+        search = plain(head[0] if head else "")
         found = await view.ask(
             self.lexical.search(search, anchors=call.place.visible, filters=Filters(kinds=("evidence",)))
         )
         records = await view.ask(events.by_seqs([hit.doc for hit in found[: 2 * NEAR_MAX]]))
         alike = [
-            (compare_words(content, text), record.seq, text)
+            (compare_words(content[:NEAR_CHARS], text[:NEAR_CHARS]), record.seq, text)
             for record in records.values()
             if (text := record.texts.get("content")) is not None
         ]
@@ -116,33 +121,37 @@ class _Piece:
     content: Admitted
     source: Admitted | None
     anchor: Anchor
+    cited: Sequence[tuple[Prefix, int]]
 
     def write(self, tx: Transaction) -> RecordResult:
-        cited = [seq for seq in (self.event.answers, self.event.source_event) if seq]
-        known = tx.ask(events.by_seqs(cited))
-        for seq in cited:
-            if seq not in known:
-                raise NotFoundError(f"the ledger has no event {seq}", hint="Check the id.")
+        refs = self.refs(tx.ask(self.known()))
         same = tx.ask(self.same())
         if same is not None:
             return self.result(same, duplicate=True, head=tx.next_seq - 1)
         texts = {"content": self.content} | ({} if self.source is None else {"source": self.source})
         (record,) = tx.append(Draft(self.event, texts, anchor=self.anchor))
-        refs = [Ref(id=f"ev:{seq}", text=_beginning(known[seq])) for seq in cited]
         return self.result(record.seq, duplicate=False, head=record.seq).model_copy(
             update={"refs": refs or None}
         )
 
     def again(self, tx: Transaction, recorded: Recorded) -> RecordResult:
-        same = isinstance(recorded.event, EvidenceRecorded) and recorded.texts["content"] in (
-            self.content.value,
-            None,
-        )
-        if not same:
+        same = recorded.event.model_copy(update={"changed": ()}) == self.event
+        texts = {"content": self.content.value, "source": self.source.value if self.source else None}
+        if not same or any(text not in (texts[name], None) for name, text in recorded.texts.items()):
             raise RequestIdConflictError(recorded.request_id)
         return self.result(recorded.seq, duplicate=False, head=tx.next_seq - 1).model_copy(
             update={"repeated": True}
         )
+
+    def known(self) -> Query[Mapping[int, Recorded]]:
+        return events.by_seqs([seq for _, seq in self.cited])
+
+    def refs(self, known: Mapping[int, Recorded]) -> list[Ref]:
+        """Return what is cited; each id must name what its prefix says."""
+        for prefix, seq in self.cited:
+            if seq not in known or known[seq].kind not in KINDS.get(prefix, ()):
+                raise NotFoundError(f"the ledger holds no {public_id(prefix, seq)}", hint="Check the id.")
+        return [Ref(id=public_id(prefix, seq), text=_beginning(known[seq])) for prefix, seq in self.cited]
 
     def same(self) -> Query[int | None]:
         return memory.same_evidence(
@@ -167,11 +176,14 @@ class _Piece:
 
 async def _rehearse(view: View, piece: _Piece) -> RecordResult:
     """Answer as if it had been recorded."""
+    refs = piece.refs(await view.ask(piece.known()))
     same = await view.ask(piece.same())
-    return piece.result(same or 0, duplicate=same is not None, head=await view.ask(events.head()))
+    result = piece.result(same or 0, duplicate=same is not None, head=await view.ask(events.head()))
+    return result.model_copy(update={"refs": refs or None})
 
 
-def _event(given: EvidenceInput) -> EvidenceRecorded:
+def _event(given: EvidenceInput) -> tuple[EvidenceRecorded, Sequence[tuple[Prefix, int]]]:
+    """Return what is to be recorded, and the ids it cites."""
     if not 0 <= given.importance <= IMPORTANCE_MAX:
         raise InvalidArgumentError(
             f"importance: {given.importance} is not allowed", hint="It is a number from 0 to 5."
@@ -179,7 +191,9 @@ def _event(given: EvidenceInput) -> EvidenceRecorded:
     if len(given.labels) > LABELS_MAX:
         raise InvalidArgumentError(f"labels: {len(given.labels)} of at most {LABELS_MAX}")
     labels = sorted({name(label, argument="labels") for label in given.labels} - {""})
-    return EvidenceRecorded(
+    answers = parse_id(given.answers, "ev") if given.answers.strip() else None
+    source = _id_in(given.source)
+    event = EvidenceRecorded(
         domain=_domain(given.domain),
         field=name(given.field, argument="field") or "general",
         provenance=_provenance(given.provenance),
@@ -188,9 +202,10 @@ def _event(given: EvidenceInput) -> EvidenceRecorded:
         speaker=name(given.speaker, argument="speaker") or None,
         occurred_at=instant(given.occurred_at, argument="occurred_at") if given.occurred_at.strip() else None,
         evaluator=name(given.evaluator_id, argument="evaluator_id") or None,
-        answers=parse_id(given.answers, "ev")[1] if given.answers.strip() else None,
-        source_event=_event_named_by(given.source),
+        answers=answers[1] if answers else None,
+        source_event=source[1] if source else 0,
     )
+    return event, [cited for cited in (answers, source) if cited]
 
 
 def _domain(text: str) -> Domain:
@@ -218,12 +233,12 @@ def _provenance(text: str) -> Provenance:
             )
 
 
-def _event_named_by(source: str) -> int:
-    """Return the seq of the event a source names by its id; 0 when it names something else."""
+def _id_in(source: str) -> tuple[Prefix, int] | None:
+    """Return the id that a source is; None when it names something else."""
     try:
-        return parse_id(source)[1]
+        return parse_id(source)
     except InvalidArgumentError:
-        return 0
+        return None
 
 
 def _beginning(record: Recorded) -> str:

@@ -7,16 +7,17 @@ from typing import Final
 
 from pmm_mcp.context.pack import document_id
 from pmm_mcp.context.quoting import shortened
-from pmm_mcp.domain.anchors import Anchor, resolve_anchor_argument
-from pmm_mcp.domain.errors import InvalidArgumentError
+from pmm_mcp.domain.anchors import Anchor, Place, resolve_anchor_argument
+from pmm_mcp.domain.errors import InvalidArgumentError, InvalidInputError
 from pmm_mcp.domain.events.memory import Domain, Provenance
 from pmm_mcp.domain.names import name
+from pmm_mcp.domain.normalise import normalise
 from pmm_mcp.domain.records import Call
 from pmm_mcp.domain.sizes import cut, fitting
 from pmm_mcp.domain.times import instant
 from pmm_mcp.ports import Ledger, View
 from pmm_mcp.queries import counters, events, memory
-from pmm_mcp.retrieval.grammar import SearchText, parse
+from pmm_mcp.retrieval.grammar import SearchText, parse, with_words
 from pmm_mcp.retrieval.scope import Filters, Found, Lexical
 from pmm_mcp.services.results import Part, Result
 
@@ -95,6 +96,7 @@ class _Request:
     offset: int
     limit: int
     governed: Mapping[str, str] = field(default_factory=dict)
+    not_filters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,8 @@ class SearchService:
 
 def _request(given: SearchInput, call: Call) -> _Request:
     text = parse(given.query)
-    said = dict(text.filters)
+    said, words = _filters_of(text, call.place)
+    text = with_words(text, " ".join(words))
 
     def choose(argument: str, value: str) -> str:
         """An argument wins over the same filter in the query."""
@@ -145,33 +148,67 @@ def _request(given: SearchInput, call: Call) -> _Request:
 
     kinds = [kind.strip() for kind in given.kinds if kind.strip()] or list(filter(None, [said.get("kind")]))
     for kind in kinds:
-        _one_of("kinds", kind, KINDS)
+        _checked("kind", kind)
     equal = {
-        "domain": _one_of("domain", choose("domain", given.domain), tuple(Domain)),
-        "provenance": _one_of("provenance", choose("provenance", given.provenance), tuple(Provenance)),
-        "field": name(choose("field", given.field), argument="field"),
-        "conversation": name(choose("conversation", given.conversation), argument="conversation"),
-        "source": choose("source", given.source),
+        argument: _checked(argument, choose(argument, getattr(given, argument)))
+        for argument in ("domain", "provenance", "field", "conversation", "source")
     }
     governed = {
-        "tier": _one_of("tier", choose("tier", given.tier), TIERS),
-        "status": _one_of("status", choose("status", given.status), STATUSES),
+        argument: _checked(argument, choose(argument, getattr(given, argument)))
+        for argument in ("tier", "status")
     }
-    since, until = choose("since", given.since), choose("until", given.until)
     return _Request(
         text=text,
         anchors=resolve_anchor_argument(choose("anchor", given.anchor), call.place),
         filters=Filters(
             kinds=tuple(kinds),
             equal={column: value for column, value in equal.items() if value},
-            label=name(choose("label", given.label), argument="label"),
-            since=_day_or_instant(since, argument="since"),
-            until=_day_or_instant(until, argument="until"),
+            label=_checked("label", choose("label", given.label)),
+            since=_checked("since", choose("since", given.since)),
+            until=_checked("until", choose("until", given.until)),
         ),
         offset=_offset(given.cursor),
         limit=_limit(given.limit),
         governed={column: value for column, value in governed.items() if value},
+        not_filters=tuple(words),
     )
+
+
+def _filters_of(text: SearchText, place: Place) -> tuple[dict[str, str], list[str]]:
+    """Return the filters a query names, and what only looks like one: any string is a query."""
+    said: dict[str, str] = {}
+    words: list[str] = []
+    for argument, value in text.filters:
+        try:
+            if argument == "anchor":
+                resolve_anchor_argument(value, place)
+            else:
+                _checked(argument, value)
+            said[argument] = value
+        except InvalidInputError:
+            words.append(f"{argument}:{value}")
+    return said, words
+
+
+def _checked(argument: str, value: str) -> str:
+    """Return the value of a filter, as it is compared; empty when it is absent."""
+    match argument:
+        case "kind":
+            return _one_of("kinds", value, KINDS)
+        case "domain":
+            return _one_of(argument, value, tuple(Domain))
+        case "provenance":
+            return _one_of(argument, value, tuple(Provenance))
+        case "tier":
+            return _one_of(argument, value, TIERS)
+        case "status":
+            return _one_of(argument, value, STATUSES)
+        case "since" | "until":
+            return _day_or_instant(value, argument=argument)
+        case "source":
+            return normalise(value).value
+        case _:
+            return name(value, argument=argument)
 
 
 def _item(hit: Found) -> SearchItem:
@@ -193,16 +230,23 @@ async def _notice(view: View, request: _Request, found: Sequence[Found]) -> str 
     """Say why there is nothing, or what was cut."""
     if request.text.cut:
         return f"only the last part of the query was used; {request.text.cut} characters were left out"
+    if request.not_filters:
+        names = cut(", ".join(request.not_filters), bytes_max=NOTICE_BYTES // 2)
+        return f"searched as words, for these are no filters here: {names}"
     if request.text.empty:
         return "the query holds no words, so nothing was searched"
     if request.governed:
         return "no governed knowledge has been recorded yet, so tier and status match nothing"
-    if found or not (request.filters.equal or request.filters.label or request.filters.kinds):
+    filters = request.filters
+    if found or not (filters.equal or filters.label or filters.kinds or filters.since or filters.until):
         return None
     hints = []
-    for column in request.filters.equal:
+    for column in (*filters.equal, *(["kind"] if filters.kinds else [])):
         values = await view.ask(memory.values_of(column, anchors=request.anchors))
         hints.append(f"{column}: {', '.join(values) or 'none'}")
+    if filters.label:
+        values = await view.ask(memory.labels_of(anchors=request.anchors))
+        hints.append(f"label: {', '.join(values) or 'none'}")
     there_is = f"; there is {'; '.join(hints)}" if hints else ""
     return cut(f"nothing matches with these filters{there_is}", bytes_max=NOTICE_BYTES)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pmm_mcp import __version__
-from pmm_mcp.context.quoting import one_line, quoted, shortened, tokens_of
+from pmm_mcp.context.quoting import one_line, quoted, tokens_of
 from pmm_mcp.domain.ids import public_id
 from pmm_mcp.domain.records import Call
 from pmm_mcp.domain.sizes import cut, fitting, text_bytes

@@ -1,14 +1,14 @@
 """Turns: a prompt answered by a model of ours, or by the calling agent itself."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
-from pmm_mcp.context.pack import Pack, context_id
 from pmm_mcp.context.fit import fitted
+from pmm_mcp.context.pack import Pack, context_id
 from pmm_mcp.context.quoting import tokens_of
 from pmm_mcp.context.render import render
 from pmm_mcp.context.select import Selector
@@ -390,8 +390,10 @@ class TurnService:
     def _noticed(
         self, result: TurnResult, chat: ChatModel, *, is_running: bool, is_repeated: bool
     ) -> TurnResult:
+        still = is_running and result.generation_status == "running"
+        still = is_running and result.generation_status == "running"
         running = (
-            f'the model is still answering; ask pmm_get(id="{result.turn}") later' if is_running else None
+            f'the model is still answering; ask pmm_get(id="{result.turn}") later' if still else None
         )
         offline = (
             "no model is configured, so this quotes the ledger; set PMM_MCP_MODEL "

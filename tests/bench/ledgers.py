@@ -7,8 +7,11 @@ it. The same size is always the same ledger, hash by hash.
 import os
 import random
 import shutil
+import sqlite3
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from functools import partial
 from hashlib import sha256
 from itertools import accumulate, product
 from pathlib import Path
@@ -27,8 +30,10 @@ from pmm_mcp.domain.events.turn import (
 )
 from pmm_mcp.domain.records import Actor, Call, Draft
 from pmm_mcp.ledger.sqlite.ledger import open_ledger
+from pmm_mcp.ledger.sqlite.schema import MIGRATIONS, create_read_tables
 from pmm_mcp.ports import Transaction
-from tests.bench.report import RESULTS, ROOT
+from pmm_mcp.projections import PROJECTIONS
+from tests.bench.report import RESULTS
 from tests.clocks import ManualClock, SeededIds
 
 FORMAT: Final = 1
@@ -36,7 +41,7 @@ FORMAT: Final = 1
 
 FULL: Final = bool(os.environ.get("BENCH_FULL"))
 SIZES: Final = (100, 10_000, 100_000, *((1_000_000,) if FULL else ()))
-"""Events; the largest only when there is time."""
+DOCUMENTS: Final = (10_000, 100_000, *((1_000_000,) if FULL else ()))
 LARGE: Final = 100_000
 
 PLACE: Final = Place(
@@ -52,13 +57,13 @@ EVENTS_A_WRITE: Final = 480
 TURNS_A_CONVERSATION: Final = 20
 OPEN_COMMITMENTS: Final = 15
 _EVENTS_A_TURN_MAX: Final = 11
-_SHAPED_BY: Final = ("pmm_mcp/ledger/sqlite/schema.py", "pmm_mcp/domain", "pmm_mcp/projections")
+_EVENTS_A_DOCUMENT: Final = 1.7
 _FIELDS: Final = ("general", "build", "network", "parser", "storage", "tests", "release", "api")
-_FUNCTION_WORDS: Final = """
-    the of and to in a is that for it was on are as with be this at by from or have an not they which but
-    we can what when there all how if will other so then into more some could only do my over your has its
-    than who about up out these them would no should
-""".split()
+_FUNCTION_WORDS: Final = (
+    "the of and to in a is that for it was on are as with be this at by from or have an not they which but "
+    "we can what when there all how if will other so then into more some could only do my over your has its "
+    "than who about up out these them would no should"
+)
 
 
 class Words:
@@ -66,7 +71,7 @@ class Words:
 
     def __init__(self, seed: str) -> None:
         self.random = random.Random(seed)
-        self._words = (*_FUNCTION_WORDS, *_vocabulary())
+        self._words = (*_FUNCTION_WORDS.split(), *_vocabulary())
         self._weights = tuple(accumulate(1 / (rank + 2.7) for rank in range(len(self._words))))
 
     def some(self, shortest: int, longest: int) -> list[str]:
@@ -100,12 +105,13 @@ class Life:
         self.documents = 0
         self._promised: deque[int] = deque()
 
-    def live(self, tx: Transaction, *, events: int, documents: int) -> None:
-        """Append turns until there are so many events or documents, or a write is full."""
+    def live(self, tx: Transaction, *, events: int = 0, documents: int = 0) -> bool:
+        """Append turns until a write is full, or there is enough: then say so by False."""
         while len(tx.appended) <= EVENTS_A_WRITE - _EVENTS_A_TURN_MAX:
-            if tx.next_seq > events or self.documents >= documents:
-                return
+            if tx.next_seq > events if events else self.documents >= documents:
+                return False
             self._turn(tx)
+        return True
 
     def _turn(self, tx: Transaction) -> None:
         chance = self.words.random.random
@@ -113,7 +119,7 @@ class Life:
         seen = [self._say(tx, self._evidence()) for _ in range(2) if chance() < 0.3]
         prompt = Draft(
             UserMessage(model="scripted:bench", deadline_us=tx.now_us),
-            {"prompt": Admitted(self.words.text(6, 60))},
+            {"prompt": Admitted(self.words.text(5, 40))},
             actor=AGENT,
             conversation=conversation,
         )
@@ -131,7 +137,7 @@ class Life:
             )
             return self._say(tx, draft, is_document=bool(texts))
 
-        say(AssistantMessage(model="scripted:bench", latency_ms=900), reply=self.words.text(30, 160))
+        say(AssistantMessage(model="scripted:bench", latency_ms=900), reply=self.words.text(15, 80))
         if chance() < 0.3:
             subject = " ".join(self.words.some(2, 4))
             payload = f'{{"subject":"{subject}","value":"{self.words.text(3, 15)}"}}'
@@ -162,7 +168,7 @@ class Life:
             importance=choose.choice((0, 0, 0, 0, 1, 2, 3, 4, 5)),
             labels=tuple({self.words.some(1, 1)[0] for _ in range(choose.randint(0, 2))}),
         )
-        return Draft(event, {"content": Admitted(self.words.text(10, 90))}, actor=AGENT)
+        return Draft(event, {"content": Admitted(self.words.text(8, 50))}, actor=AGENT)
 
     def _say(self, tx: Transaction, draft: Draft, *, is_document: bool = True) -> int:
         self.documents += is_document
@@ -170,16 +176,10 @@ class Life:
 
 
 async def ledger_of(*, events: int = 0, documents: int = 0) -> Path:
-    """Return a ledger of about so many events, or with about so many documents. Copy it before writing."""
-    size = f"{events}-events" if events else f"{documents}-documents"
-    path = RESULTS / "ledgers" / _shape() / f"{size}.db"
+    """Return the ledger of about so many events, or with about so many documents. Copy it before writing."""
+    path = RESULTS / "ledgers" / _shape() / _name(events=events, documents=documents)
     if not path.exists():
-        _drop_other_shapes(path.parent)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        making = path.with_suffix(".making")
-        _remove(making)
-        await _make(making, events=events or 10**12, documents=documents or 10**12)
-        making.rename(path)
+        await _make_all(path.parent)
     return path
 
 
@@ -190,39 +190,38 @@ async def copy_of(source: Path, target: Path) -> Path:
         return target
 
 
-async def _make(path: Path, *, events: int, documents: int) -> None:
-    clock = ManualClock()
-    life = Life(Words("life"))
-    async with open_ledger(path, clock=clock, ids=SeededIds("bench"), role="bench") as ledger:
+async def _make_all(folder: Path) -> None:
+    """Let one life grow, and take a copy at each size."""
+    if folder.parent.exists():
+        shutil.rmtree(folder.parent)
+    growing = folder / "growing" / "ledger.db"
+    growing.parent.mkdir(parents=True)
+    life, clock = Life(Words("life")), ManualClock()
+    sizes = [{"events": events} for events in SIZES] + [{"documents": documents} for documents in DOCUMENTS]
+    for number, size in enumerate(sorted(sizes, key=_rank)):
+        ids = SeededIds(f"bench {number}")
+        async with open_ledger(growing, clock=clock, ids=ids, role="bench") as ledger:
+            work = partial(life.live, **size)
+            while await ledger.write(work, call=CALL):
+                clock.advance(3_600)
+        shutil.copyfile(growing, folder / _name(**size))
+    shutil.rmtree(growing.parent)
 
-        def work(tx: Transaction) -> bool:
-            before = tx.next_seq
-            life.live(tx, events=events, documents=documents)
-            return tx.next_seq > before
 
-        while await ledger.write(work, call=CALL):
-            clock.advance(3_600)
+def _rank(size: Mapping[str, int]) -> float:
+    return size.get("events", 0) or size["documents"] * _EVENTS_A_DOCUMENT
+
+
+def _name(*, events: int = 0, documents: int = 0) -> str:
+    return f"{events}-events.db" if events else f"{documents}-documents.db"
 
 
 def _shape() -> str:
     """Name the format of the files: ours, and that of the program that writes them."""
-    digest = sha256(str(FORMAT).encode())
-    for name in (*_SHAPED_BY, "tests/bench/ledgers.py"):
-        for source in sorted([ROOT / name, *(ROOT / name).rglob("*.py")]):
-            if source.is_file():
-                digest.update(source.read_bytes())
-    return digest.hexdigest()[:12]
-
-
-def _drop_other_shapes(keep: Path) -> None:
-    for other in keep.parent.iterdir() if keep.parent.exists() else ():
-        if other != keep:
-            shutil.rmtree(other)
-
-
-def _remove(path: Path) -> None:
-    for name in (path, *path.parent.glob(f"{path.name}*")):
-        if name.is_dir():
-            shutil.rmtree(name)
-        else:
-            name.unlink(missing_ok=True)
+    with closing(sqlite3.connect(":memory:")) as db:
+        for step in MIGRATIONS:
+            step(db)
+        create_read_tables(db, PROJECTIONS)
+        statements = db.execute("SELECT sql FROM sqlite_schema ORDER BY name").fetchall()
+    versions = [(name, projection.VERSION) for name, projection in PROJECTIONS.items()]
+    return sha256(repr((FORMAT, versions, statements)).encode()).hexdigest()[:12]

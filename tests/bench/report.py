@@ -1,4 +1,4 @@
-"""What was measured, beside its floor and its target: printed as it comes, kept as JSON, summed up at the end."""
+"""What was measured, beside its floor and its target: lines of a table, and JSON to keep."""
 
 import json
 import os

@@ -1,11 +1,9 @@
 """Ledgers to test, on every engine there is, and the small change of writing to them."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
@@ -29,7 +27,11 @@ async def open_one(tmp_path: Path, clock: ManualClock) -> AsyncGenerator[Open, N
         async def open_it(name: str = "l.db", **options: Any) -> SqliteLedger:
             nonlocal opened
             opened += 1
-            settings = {"clock": clock, "ids": SeededIds(str(opened)), "role": f"test {opened}"} | options
+            settings: dict[str, Any] = {
+                "clock": clock,
+                "ids": SeededIds(str(opened)),
+                "role": f"test {opened}",
+            } | options
             return await stack.enter_async_context(open_ledger(tmp_path / name, **settings))
 
         yield open_it

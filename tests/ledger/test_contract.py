@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pmm_mcp.domain.admission import Admitted
+from pmm_mcp.domain.anchors import UNSCOPED
 from pmm_mcp.domain.errors import (
     FenceLostError,
     LeaseHeldError,
@@ -16,7 +17,6 @@ from pmm_mcp.domain.errors import (
 )
 from pmm_mcp.domain.events.ledger import PlaceSeen
 from pmm_mcp.domain.events.memory import EvidenceRecorded
-from pmm_mcp.domain.anchors import UNSCOPED
 from pmm_mcp.domain.records import Actor, Call, Draft, Recorded
 from pmm_mcp.ledger.sqlite.writer import WriterSettings
 from pmm_mcp.ports import Ledger, Transaction
@@ -33,7 +33,7 @@ async def test_a_new_ledger_begins_with_its_own_birth(ledger: Ledger) -> None:
     (first,) = await history(ledger)
 
     assert (first.seq, first.kind, first.fence) == (1, "ledger_opened", 1)
-    assert (await ledger.state()).ledger_id == getattr(first.event, "ledger_id")
+    assert (await ledger.state()).ledger_id == first.event.model_dump()["ledger_id"]
 
 
 async def test_what_was_written_is_read_back(ledger: Ledger) -> None:
@@ -61,7 +61,7 @@ async def test_a_batch_can_name_its_own_events(ledger: Ledger) -> None:
         return tx.append(evidence("a"), Draft(EvidenceRecorded(answers=first), {"content": Admitted("b")}))
 
     first, second = await ledger.write(work, call=AGENT)
-    assert getattr(second.event, "answers") == first.seq
+    assert second.event.model_dump()["answers"] == first.seq
 
 
 async def test_failing_work_leaves_no_trace_and_its_neighbours_stay(ledger: Ledger) -> None:

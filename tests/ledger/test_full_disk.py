@@ -8,7 +8,7 @@ from pmm_mcp.domain.errors import LedgerIoError
 from pmm_mcp.ledger.sqlite.writer import WriterSettings
 from pmm_mcp.ports import Transaction
 from tests.ledger.conftest import Open
-from tests.ledgers import AGENT, evidence, kinds, note, notes, outcomes
+from tests.ledgers import AGENT, evidence, kinds, note, notes, outcomes, roll_back
 
 
 @pytest.mark.parametrize("pages", range(46, 92, 3))
@@ -60,7 +60,7 @@ async def test_work_cannot_go_on_after_sqlite_has_ended_the_transaction(open_one
 
     def stubborn(tx: Transaction) -> None:
         tx.append(evidence("before"))
-        getattr(tx, "_db").execute("ROLLBACK")
+        roll_back(tx)
         try:
             tx.append(evidence("outside"))
         except LedgerIoError:

@@ -37,7 +37,10 @@ def chain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             fence=row["fence"],
             prev_hash=link,
             request_id=row.get("request_id", ""),
-            digests={field: text_digest(salt=salts[field], seq=seq, field=field, text=text) for field, text in texts.items()},
+            digests={
+                field: text_digest(salt=salts[field], seq=seq, field=field, text=text)
+                for field, text in texts.items()
+            },
         )
         link = record_hash(record).hex()
         written.append({"record": record.decode(), "hash": link})
@@ -59,4 +62,9 @@ def test_the_golden_chain_holds_every_kind_of_shape() -> None:
     events = json.loads(GOLDEN.read_text(encoding="utf-8"))["events"]
 
     assert {"turn", "texts", "conversation", "request_id"} <= {name for event in events for name in event}
-    assert any(ord(character) > 0xFFFF for event in events for text in event.get("texts", {}).values() for character in text)
+    assert any(
+        ord(character) > 0xFFFF
+        for event in events
+        for text in event.get("texts", {}).values()
+        for character in text
+    )

@@ -27,8 +27,9 @@ from pmm_mcp.ledger.sqlite.ledger import SqliteLedger, open_ledger
 from pmm_mcp.ports import Transaction
 from pmm_mcp.queries import events
 from tests.clocks import ManualClock, SeededIds
-from tests.ledgers import AGENT, HUMAN, evidence, history, outcomes, redact
+from tests.ledgers import AGENT, HUMAN, history, outcomes, redact
 
+EXAMPLES = getattr(settings.default, "max_examples", 50)
 RUNTIME = Actor(kind="runtime", name="ledger", session="one")
 
 texts = st.text(max_size=60).map(lambda text: normalise(text).value)
@@ -36,7 +37,9 @@ keys = st.from_regex(r"[a-z][a-z_]{0,8}", fullmatch=True)
 leaves = st.integers(-SEQ_MAX, SEQ_MAX) | st.booleans() | texts
 bodies = st.dictionaries(
     keys,
-    st.recursive(leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4)),
+    st.recursive(
+        leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4)
+    ),
     max_size=6,
 )
 
@@ -46,7 +49,11 @@ def test_our_encoder_writes_canonical_json(body: dict[str, Any]) -> None:
     assert canonical(body) == rfc8785.dumps(body)
 
 
-@given(content=texts, labels=st.lists(st.from_regex(r"[A-Za-zäß0-9_.-]{1,20}", fullmatch=True), max_size=3), seq=st.integers(1, SEQ_MAX))
+@given(
+    content=texts,
+    labels=st.lists(st.from_regex(r"[A-Za-zäß0-9_.-]{1,20}", fullmatch=True), max_size=3),
+    seq=st.integers(1, SEQ_MAX),
+)
 def test_a_record_is_canonical_and_says_what_was_written(content: str, labels: list[str], seq: int) -> None:
     digest = text_digest(salt=bytes(16), seq=seq, field="content", text=content)
     draft = Draft(EvidenceRecorded(labels=tuple(labels)), {"content": Admitted(content)}, turn=7)
@@ -84,7 +91,9 @@ class Command:
 
 commands = st.builds(
     Command,
-    what=st.sampled_from(("evidence", "promise", "close", "claim", "reflect", "prompt", "reply", "failure", "redact")),
+    what=st.sampled_from(
+        ("evidence", "promise", "close", "claim", "reflect", "prompt", "reply", "failure", "redact")
+    ),
     text=st.sampled_from(("", "short", "getUserName 漢字かな", "twice. " * 40)) | texts,
     pick=st.integers(0, 50),
     fails=st.booleans(),
@@ -120,7 +129,11 @@ async def run(ledger: SqliteLedger, command: Command) -> None:
     def work(tx: Transaction) -> None:
         if command.what == "redact":
             target = tx.ask(events.by_seq(command.pick % max(1, tx.next_seq - 1) + 1))
-            if target is not None and target.kind == "evidence_recorded" and target.texts["content"] is not None:
+            if (
+                target is not None
+                and target.kind == "evidence_recorded"
+                and target.texts["content"] is not None
+            ):
                 redact(target.seq)(tx)
         else:
             tx.append(*drafts(command, tx))
@@ -136,7 +149,8 @@ async def live(groups: list[list[Command]]) -> None:
         async with AsyncExitStack() as stack:
             path = Path(directory).resolve() / "l.db"
             writers = [
-                await stack.enter_async_context(open_ledger(path, clock=clock, ids=SeededIds(str(n)))) for n in (0, 1)
+                await stack.enter_async_context(open_ledger(path, clock=clock, ids=SeededIds(str(n))))
+                for n in (0, 1)
             ]
             for group in groups:
                 ended = await outcomes(run(writers[command.writer], command) for command in group)
@@ -152,7 +166,7 @@ async def live(groups: list[list[Command]]) -> None:
             assert len(before) == found.head
 
 
-@settings(max_examples=max(1, settings.default.max_examples // 2))  # each example syncs a disk a dozen times
+@settings(max_examples=EXAMPLES // 2)  # each syncs a disk a dozen times
 @given(st.lists(st.lists(commands, min_size=1, max_size=5), max_size=5))
 def test_live_equals_rebuilt_and_everything_verifies(groups: list[list[Command]]) -> None:
     """Over random histories, with failing writes inside a group, removed texts, and two writers in turn."""

@@ -11,16 +11,14 @@ from pathlib import Path
 import pytest
 
 from pmm_mcp.domain.errors import LedgerBusyError, LedgerUnavailableError
-from pmm_mcp.ledger.sqlite import filesystem, liveness
+from pmm_mcp.domain.records import Call
+from pmm_mcp.ledger.sqlite import filesystem
 from pmm_mcp.ledger.sqlite.filesystem import check_path, network_file_system
 from pmm_mcp.ledger.sqlite.liveness import Liveness
-from pmm_mcp.ledger.sqlite.schema import MIGRATIONS
-from pmm_mcp.ledger.sqlite.program import Program
 from pmm_mcp.ports import Transaction
-from pmm_mcp.domain.records import Call
-from tests.clocks import ManualClock, SeededIds, START_US
+from tests.clocks import START_US, ManualClock, SeededIds
 from tests.ledger.conftest import Open
-from tests.ledgers import AGENT, evidence, history, kinds, note, notes
+from tests.ledgers import AGENT, history, kinds, note, notes, roll_back
 
 
 def writers() -> list[str]:
@@ -33,7 +31,9 @@ def nothing_is_left() -> Iterator[None]:
     assert writers() == []
 
 
-async def test_a_file_belongs_to_its_owner_and_closing_leaves_no_trace(open_one: Open, tmp_path: Path) -> None:
+async def test_a_file_belongs_to_its_owner_and_closing_leaves_no_trace(
+    open_one: Open, tmp_path: Path
+) -> None:
     ledger = await open_one("new/deep/l.db")
     path = tmp_path / "new" / "deep" / "l.db"
     assert path.stat().st_mode & 0o077 == 0
@@ -87,7 +87,9 @@ def _foreign(path: Path) -> None:
         db.execute("CREATE TABLE events (id INTEGER)")
 
 
-@pytest.mark.parametrize("kind", ["foreign database", "no database", "directory", "relative", "not below a directory"])
+@pytest.mark.parametrize(
+    "kind", ["foreign database", "no database", "directory", "relative", "not below a directory"]
+)
 async def test_a_path_that_cannot_hold_a_ledger_is_refused(open_one: Open, tmp_path: Path, kind: str) -> None:
     name = str(tmp_path / "l.db")
     match kind:
@@ -165,7 +167,10 @@ async def test_a_file_that_was_moved_says_so_once(open_one: Open, tmp_path: Path
 
     assert await kinds(moved) == ["ledger_opened", "evidence_recorded", "ledger_moved"]
     event = (await history(moved))[-1]
-    assert (event.texts["from_path"], event.texts["to_path"]) == (str(tmp_path / "l.db"), str(tmp_path / "moved.db"))
+    assert (event.texts["from_path"], event.texts["to_path"]) == (
+        str(tmp_path / "l.db"),
+        str(tmp_path / "moved.db"),
+    )
     assert (await moved.verify(projections=True)).ok
 
 
@@ -199,7 +204,11 @@ async def test_a_clock_that_stepped_is_noted(open_one: Open, clock: ManualClock)
     clock.set_wall(START_US)
     reopened = await open_one()
 
-    steps = [record.event.model_dump()["by_us"] for record in await history(reopened) if record.kind == "clock_stepped"]
+    steps = [
+        record.event.model_dump()["by_us"]
+        for record in await history(reopened)
+        if record.kind == "clock_stepped"
+    ]
     assert [round(step / 3_600_000_000) for step in steps] == [-1, 48, -119]
     found = await reopened.verify()
     assert found.ok
@@ -212,7 +221,7 @@ async def test_a_step_is_noted_by_the_next_write_when_its_own_was_rolled_back(
     ledger = await open_one()
 
     def end_it(tx: Transaction) -> None:
-        getattr(tx, "_db").execute("ROLLBACK")
+        roll_back(tx)
 
     clock.set_wall(START_US - 10_000_000)
     with pytest.raises(LedgerBusyError):

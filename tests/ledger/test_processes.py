@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -73,7 +73,7 @@ async def writing(path: Path, mode: str, *arguments: object) -> AsyncGenerator[P
             process.kill()
         await process.wait()
         # Closes the pipes.
-        getattr(process, "_transport").close()
+        cast(Any, process)._transport.close()
 
 
 @pytest.fixture
@@ -87,7 +87,11 @@ def open_real(open_one: Open) -> Callable[..., Any]:
 
 
 async def taken_over(ledger: SqliteLedger) -> list[str]:
-    return [record.event.model_dump()["reason"] for record in await history(ledger) if record.kind == "lease_taken_over"]
+    return [
+        record.event.model_dump()["reason"]
+        for record in await history(ledger)
+        if record.kind == "lease_taken_over"
+    ]
 
 
 async def test_a_killed_holder_is_followed_at_once(tmp_path: Path, open_real: Callable[..., Any]) -> None:
@@ -139,7 +143,7 @@ async def test_a_stopped_holder_is_pushed_aside_and_refused_when_it_wakes(
 
 
 async def _stop_between_writes(process: Process, ledger: SqliteLedger) -> None:
-    """Stop it, and write in its place; should it have been stopped inside its heartbeat, let it finish that."""
+    """Stop it, and write in its place; if it was stopped inside its heartbeat, let it finish that."""
     for attempt in range(20):
         if attempt % 5 == 0:
             process.send(signal.SIGCONT)
@@ -176,15 +180,20 @@ async def test_a_holder_stopped_inside_a_write_is_named_and_loses_nothing(
 
 @pytest.mark.parametrize("mode", ["one by one", "burst"])
 @pytest.mark.parametrize(
-    ("each", "worst_ms"), [(20, 10_000), pytest.param(500, 2_000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
+    ("each", "worst_ms"),
+    [(20, 10_000), pytest.param(500, 2_000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])],
 )
 async def test_eight_processes_write_at_once_and_everything_is_there_once(
     tmp_path: Path, open_real: Callable[..., Any], mode: str, each: int, worst_ms: int
 ) -> None:
     """They also create the file together."""
     async with AsyncExitStack() as stack:
-        processes = [await stack.enter_async_context(writing(tmp_path / "l.db", mode, each)) for _ in range(8)]
-        said = [line for lines in await asyncio.gather(*(each.rest() for each in processes)) for line in lines]
+        processes = [
+            await stack.enter_async_context(writing(tmp_path / "l.db", mode, each)) for _ in range(8)
+        ]
+        said = [
+            line for lines in await asyncio.gather(*(each.rest() for each in processes)) for line in lines
+        ]
         assert {await process.end() for process in processes} == {0}
     answers = [line for line in said if line != ["ready"]]
     ledger = await open_real()
@@ -199,7 +208,9 @@ async def test_eight_processes_write_at_once_and_everything_is_there_once(
     assert (await ledger.verify(projections=True)).ok
 
 
-@pytest.mark.parametrize("points", [6, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])])
+@pytest.mark.parametrize(
+    "points", [6, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
+)
 @pytest.mark.parametrize("mode", ["one by one", "burst"])
 async def test_a_kill_at_any_moment_loses_nothing_acknowledged(
     tmp_path: Path, open_real: Callable[..., Any], points: int, mode: str
@@ -221,6 +232,8 @@ async def test_a_kill_at_any_moment_loses_nothing_acknowledged(
 
     ledger = await open_real()
     assert acknowledged
-    assert acknowledged <= {record.seq for record in await history(ledger) if record.kind == "evidence_recorded"}
+    assert acknowledged <= {
+        record.seq for record in await history(ledger) if record.kind == "evidence_recorded"
+    }
     assert set(await taken_over(ledger)) <= {"dead"}
     assert (await kinds(ledger)).count("ledger_opened") == 1

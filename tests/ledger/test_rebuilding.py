@@ -124,7 +124,9 @@ async def test_after_an_update_writes_wait_for_the_rebuild_and_reads_do_not(
     assert (await ledger.verify(projections=True)).ok
 
 
-async def test_closing_ends_a_rebuild_and_the_next_open_begins_it_anew(open_one: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_ends_a_rebuild_and_the_next_open_begins_it_anew(
+    open_one: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pmm_mcp.ledger.sqlite.replay.BATCH", 2)
     first = await open_one()
     for n in range(10):

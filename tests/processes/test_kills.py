@@ -8,21 +8,20 @@ import pytest
 
 from tests.processes.peer import Peer
 
-POINTS = 50
 IN_FLIGHT = 8
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("points", [5, pytest.param(50, marks=pytest.mark.slow)])
 async def test_kill_9_at_random_points_loses_no_acknowledged_event(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], points: int
 ) -> None:
     """Eight calls are in flight at every kill; each is retried after the restart and found exactly once."""
     chance = random.Random(2026)
     number, acknowledged_in_all = 0, 0
     expected: dict[str, str] = {}
-    for point in range(POINTS):
-        peer = await Peer.start(tmp_path)
+    peer = await Peer.start(tmp_path)
+    for point in range(points):
         calls = {}
         for _ in range(IN_FLIGHT):
             number += 1
@@ -43,28 +42,23 @@ async def test_kill_9_at_random_points_loses_no_acknowledged_event(
         }
         acknowledged_in_all += len(acknowledged)
 
-        again = await Peer.start(tmp_path)
+        peer = await Peer.start(tmp_path)
         for key, (request_id, content) in calls.items():
-            again.call(key, "pmm_record", content=content, request_id=request_id)
+            peer.call(key, "pmm_record", content=content, request_id=request_id)
         for key in calls:
-            answer = (await again.answer(key))["result"]
+            answer = (await peer.answer(key))["result"]
             assert not answer.get("isError"), answer
             retried = answer["structuredContent"]
             if key in acknowledged:
                 assert retried["id"] == acknowledged[key]["id"]
                 assert retried["repeated"] is True
-        if point % 2:
-            assert await again.close() == 0
-        else:
-            await again.kill()
 
-    last = await Peer.start(tmp_path)
-    last.call(1, "pmm_status", brief=False)
-    last.call(2, "pmm_ledger_verify", projections=True)
-    counts = (await last.answer(1))["result"]["structuredContent"]["counts"]
-    verified = (await last.answer(2))["result"]["structuredContent"]
-    assert await last.close() == 0
+    peer.call(-1, "pmm_status", brief=False)
+    peer.call(-2, "pmm_ledger_verify", projections=True)
+    counts = (await peer.answer(-1))["result"]["structuredContent"]["counts"]
+    verified = (await peer.answer(-2))["result"]["structuredContent"]
+    assert await peer.close() == 0
     with capsys.disabled():
-        print(f"\n{POINTS} kills, {acknowledged_in_all} of {len(expected)} calls acknowledged before them")
+        print(f"\n{points} kills, {acknowledged_in_all} of {len(expected)} calls acknowledged before them")
     assert counts["evidence_recorded"] == len(expected)
     assert verified["ok"], verified["problems"]

@@ -5,7 +5,7 @@ from typing import Final
 
 _LOCKS: Final = Path("/proc/locks")
 _WRITE_LOCK_BYTE: Final = 120
-"""Where SQLite locks the `-shm` file while it writes in WAL mode (sqlite.org/walformat.html, section 2.3.1)."""
+"""Where SQLite locks the `-shm` file while it writes in WAL mode (sqlite.org/walformat.html, 2.3.1)."""
 
 
 def writing_pid(ledger: Path, *, locks: Path = _LOCKS) -> int:

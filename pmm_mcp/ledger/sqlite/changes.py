@@ -1,8 +1,9 @@
 """Changes of read tables, as SQL."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
 from pmm_mcp.ledger.sqlite.documents import Documents
 from pmm_mcp.projections.changes import (
@@ -25,26 +26,87 @@ class ChangeWriter:
         """Take the connection of whoever owns the transaction."""
         self._execute = db.cursor().execute
         self._prefix = prefix
+        self._apply_one: Mapping[type[Change], Callable[[Any], None]] = {
+            Insert: self._insert,
+            Update: self._update,
+            Delete: self._delete,
+            Increment: self._increment,
+            Document: self._document,
+            Unindex: self._unindex,
+        }
         self.documents = Documents(db, prefix=prefix)
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Carry out the changes, in order."""
+        apply_one = self._apply_one
         for change in changes:
-            match change:
-                case Insert(table, values):
-                    self._execute(_insert(self._prefix, table, tuple(values)), tuple(values.values()))
-                case Increment(table, key, column, by):
-                    self._execute(_increment(self._prefix, table, tuple(key), column), (*key.values(), by))
-                case Document(key, passages):
-                    self.documents.add(key, passages)
-                case Update(table, where, values):
-                    sql = _update(self._prefix, table, tuple(values), _shape(where))
-                    self._execute(sql, (*values.values(), *_given(where)))
-                case Delete(table, where):
-                    sql = f"DELETE FROM {self._prefix}{table.name} WHERE {_conditions(_shape(where))}"
-                    self._execute(sql, _given(where))
-                case Unindex(key):
-                    self.documents.remove(key)
+            apply_one[type(change)](change)
+
+    def _insert(self, change: Insert) -> None:
+        values = change.values
+        self._execute(_insert(self._prefix, change.table, tuple(values)), tuple(values.values()))
+
+    def _increment(self, change: Increment) -> None:
+        sql = _increment(self._prefix, change.table, tuple(change.key), change.column)
+        self._execute(sql, (*change.key.values(), change.by))
+
+    def _update(self, change: Update) -> None:
+        sql = _update(self._prefix, change.table, tuple(change.values), _shape(change.where))
+        self._execute(sql, (*change.values.values(), *_given(change.where)))
+
+    def _delete(self, change: Delete) -> None:
+        sql = f"DELETE FROM {self._prefix}{change.table.name} WHERE {_conditions(_shape(change.where))}"
+        self._execute(sql, _given(change.where))
+
+    def _document(self, change: Document) -> None:
+        self.documents.add(change.key, change.passages)
+
+    def _unindex(self, change: Unindex) -> None:
+        self.documents.remove(change.key)
+
+
+class BulkWriter(ChangeWriter):
+    """Applies the changes of a replay: rows and sums wait, and are written together.
+
+    Nobody reads the tables meanwhile; only an update, a delete or the end of a batch needs what waits.
+    """
+
+    def __init__(self, db: sqlite3.Connection, *, prefix: str = "") -> None:
+        """Take the connection of whoever owns the transaction."""
+        super().__init__(db, prefix=prefix)
+        self._many = db.executemany
+        self._rows: dict[str, list[tuple[Value, ...]]] = {}
+        self._sums: dict[tuple[str, tuple[Value, ...]], int] = {}
+
+    def flush(self) -> None:
+        """Write what waits, documents included."""
+        self._flush_rows()
+        self.documents.flush()
+
+    def _insert(self, change: Insert) -> None:
+        sql = _insert(self._prefix, change.table, tuple(change.values))
+        self._rows.setdefault(sql, []).append(tuple(change.values.values()))
+
+    def _increment(self, change: Increment) -> None:
+        sql = _increment(self._prefix, change.table, tuple(change.key), change.column)
+        key = sql, tuple(change.key.values())
+        self._sums[key] = self._sums.get(key, 0) + change.by
+
+    def _update(self, change: Update) -> None:
+        self._flush_rows()
+        super()._update(change)
+
+    def _delete(self, change: Delete) -> None:
+        self._flush_rows()
+        super()._delete(change)
+
+    def _flush_rows(self) -> None:
+        for sql, rows in self._rows.items():
+            self._many(sql, rows)
+        for (sql, key), by in self._sums.items():
+            self._execute(sql, (*key, by))
+        self._rows.clear()
+        self._sums.clear()
 
 
 def _shape(where: Mapping[str, Value]) -> tuple[tuple[str, bool], ...]:

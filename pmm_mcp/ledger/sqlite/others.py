@@ -11,6 +11,8 @@ from pmm_mcp.domain.names import is_name
 from pmm_mcp.ledger.sqlite.connection import connect_reader
 
 LEDGERS_MAX = 50
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+"""Opening one of ours as a ledger, and closing it, would drop the locks that SQLite holds on it."""
 
 
 class NeighbouringLedgers:
@@ -26,6 +28,8 @@ class NeighbouringLedgers:
 
     def _hash_of(self, ledger: str, seq: int) -> str | None:
         if not is_name(ledger) or "/" in ledger or "\\" in ledger or ledger.startswith("."):
+            return None
+        if ledger.lower().endswith(_SIDE_FILES):
             return None
         named = (self._directory / ledger, self._directory / f"{ledger}.db")
         for path in (*named, *sorted(self._directory.glob("*.db"))[:LEDGERS_MAX]):

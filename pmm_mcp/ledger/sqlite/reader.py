@@ -43,7 +43,7 @@ class SqliteView:
             rows = await self._db.execute_fetchall(query.sql, query.params)
         except sqlite3.Error as error:
             raise in_our_words(error) from error
-        return query.read(list(rows))
+        return query.read([*map(tuple, rows)])
 
 
 class SqliteReader:

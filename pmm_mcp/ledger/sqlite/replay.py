@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Final
 
 from pmm_mcp.domain.records import Recorded
-from pmm_mcp.ledger.sqlite.changes import ChangeWriter
+from pmm_mcp.ledger.sqlite.changes import BulkWriter
 from pmm_mcp.ledger.sqlite.lease import write_versions
 from pmm_mcp.ledger.sqlite.program import Program
 from pmm_mcp.ledger.sqlite.schema import (
@@ -43,7 +43,7 @@ def rebuild(
         create_read_tables(db, projections, prefix=_NEW)
 
     step(begin)
-    changes, done = ChangeWriter(db, prefix=_NEW), 0
+    changes, done = BulkWriter(db, prefix=_NEW), 0
     head = db.execute("SELECT COALESCE(MAX(seq), 0) FROM events").fetchone()[0]
     for batch in _batches(db):
         step(partial(_apply, batch, changes, projections))
@@ -72,7 +72,7 @@ def replayed_digests(
         scratch.execute("PRAGMA synchronous = OFF")
         scratch.execute("BEGIN")
         create_read_tables(scratch, projections)
-        changes, done = ChangeWriter(scratch), 0
+        changes, done = BulkWriter(scratch), 0
         for batch in _batches(source, until=until):
             _apply(batch, changes, projections)
             done += len(batch)
@@ -98,10 +98,10 @@ def table_digests(db: sqlite3.Connection, projections: Projections) -> Mapping[s
     return digests
 
 
-def _apply(batch: Sequence[Recorded], changes: ChangeWriter, projections: Projections) -> None:
+def _apply(batch: Sequence[Recorded], changes: BulkWriter, projections: Projections) -> None:
     for record in batch:
         project(record, changes, projections)
-    changes.documents.flush()
+    changes.flush()
 
 
 def _batches(db: sqlite3.Connection, *, until: int | None = None) -> Iterator[tuple[Recorded, ...]]:

@@ -125,7 +125,8 @@ class Tenure:
 
         A transaction that wrote nothing is not committed, when the lease row may stay as it is.
         """
-        known = self._look(stale_too=True)
+        # Nobody else can have written since `begin` looked.
+        known = self._known or self._look(stale_too=True)
         tired = self._clock.monotonic() - (self._busy_since or 0) > BUSY_S
         held = self.is_kept or (more and not (tired and known.waiter))
         if not (wrote or held or self._holds):

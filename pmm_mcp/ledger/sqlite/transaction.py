@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from pmm_mcp.domain.chain import GENESIS, SALT_BYTES, record_hash, text_digest
@@ -73,7 +74,7 @@ class SqliteTransaction:
         self._call = call
         self._fence = fence
         self._ids = ids
-        self._ts = timestamp(now_us)
+        self._ts = f"{_second(now_us // 1_000_000)}.{now_us % 1_000_000:06}Z"
         self._request_id = call.request_id
         self._appended: list[Recorded] = []
         self._ended: BaseException | None = None
@@ -182,6 +183,12 @@ class SqliteTransaction:
         if request_id:
             self._request_id = ""
         return record
+
+
+@lru_cache(maxsize=8)
+def _second(seconds: int) -> str:
+    """Return the part of a timestamp that most writes of a burst share."""
+    return timestamp(seconds * 1_000_000)[: len("YYYY-MM-DDTHH:MM:SS")]
 
 
 def project(record: Recorded, changes: ChangeWriter, projections: Mapping[str, Projection]) -> None:

@@ -10,7 +10,15 @@ from pmm_mcp.retrieval.scope import Filters, Found
 from pmm_mcp.retrieval.sqlite.match import match_expression
 
 CANDIDATES: Final = 400
-"""How many of the best passages are looked at."""
+"""How many of the best documents are looked at."""
+
+# Each document by its best passage before any is left out: one long text cannot crowd out the rest.
+_BEST: Final = """
+WITH hits AS MATERIALIZED (
+  SELECT rowid AS id, rowid / 1000 AS doc, -bm25(passages_fts) AS score
+  FROM passages_fts WHERE passages_fts MATCH :match
+), best AS (SELECT doc, id, MAX(score) AS score FROM hits GROUP BY doc)
+"""
 
 _COLUMNS: Final = "d.doc, d.kind, d.anchor, d.conversation, d.speaker, d.ts, d.source"
 
@@ -28,13 +36,11 @@ class FtsLexical:
         conditions, params = _conditions(anchors, filters)
         # CROSS JOIN: the index leads, each hit looks up its document.
         return Query(
-            f"SELECT {_COLUMNS}, p.body, -bm25(passages_fts) AS score "
-            "FROM passages_fts CROSS JOIN documents AS d ON d.doc = passages_fts.rowid / 1000 "
-            "JOIN passages AS p ON p.id = passages_fts.rowid "
-            f"WHERE passages_fts MATCH :match {conditions} "
-            "ORDER BY bm25(passages_fts), passages_fts.rowid LIMIT :limit",
+            f"{_BEST} SELECT {_COLUMNS}, p.body, best.score "
+            "FROM best CROSS JOIN documents AS d ON d.doc = best.doc JOIN passages AS p ON p.id = best.id "
+            f"WHERE 1 {conditions} ORDER BY best.score DESC, best.doc LIMIT :limit",
             {**params, "match": match, "limit": CANDIDATES},
-            _best_passage_each,
+            _scaled,
         )
 
 
@@ -69,12 +75,11 @@ def _conditions(anchors: Sequence[str] | None, filters: Filters) -> tuple[str, d
     return "".join(f"AND {condition} " for condition in conditions), params
 
 
-def _best_passage_each(rows: Sequence[Row]) -> tuple[Found, ...]:
-    """Keep the best passage of each document; scale scores so that the best is a million."""
-    found: dict[int, Found] = {}
+def _scaled(rows: Sequence[Row]) -> tuple[Found, ...]:
+    """Scale scores so that the best is a million; those that come out equal stand by seq."""
     top = max((row[-1] for row in rows), default=0.0)
+    found: list[Found] = []
     for doc, kind, anchor, conversation, speaker, ts, source, passage, score in rows:
-        if doc not in found:
-            share = round(1_000_000 * score / top) if top > 0 else 1_000_000
-            found[doc] = Found(doc, kind, anchor, conversation, speaker, ts, source, passage, share)
-    return tuple(sorted(found.values(), key=lambda hit: (-hit.score, hit.doc)))
+        share = round(1_000_000 * score / top) if top > 0 else 1_000_000
+        found.append(Found(doc, kind, anchor, conversation, speaker, ts, source, passage, share))
+    return tuple(sorted(found, key=lambda hit: (-hit.score, hit.doc)))

@@ -4,14 +4,15 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from pmm_mcp.server.visits import Visit
 from pmm_mcp.server.families import READS, Family
 from pmm_mcp.server.tools.arguments import Cursor, Limit
+from pmm_mcp.server.visits import Visit
 from pmm_mcp.services.ledger import EventsResult, VerifyResult
 
 
 async def pmm_ledger_events(
     visit: Visit,
+    *,
     after: Annotated[int, Field(description="only events after this seq")] = 0,
     limit: Limit = 20,
     kinds: Annotated[list[str], Field(description="kinds of event, ours or PMM's")] = [],  # noqa: B006
@@ -25,6 +26,7 @@ async def pmm_ledger_events(
 
 async def pmm_ledger_verify(
     visit: Visit,
+    *,
     from_seq: Annotated[int, Field(description="begin here; 0: everything")] = 0,
     projections: Annotated[bool, Field(description="also replay the read models")] = False,
 ) -> VerifyResult:

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pmm_mcp.server.visits import Visit
 from pmm_mcp.server.tools.arguments import Conversation, Cursor, Cwd, Limit, RequestId
+from pmm_mcp.server.visits import Visit
 from pmm_mcp.services.items import ItemResult
 from pmm_mcp.services.record import EvidenceInput, RecordResult
 from pmm_mcp.services.search import SearchInput, SearchResult
@@ -13,6 +13,7 @@ from pmm_mcp.services.search import SearchInput, SearchResult
 
 async def pmm_record(
     visit: Visit,
+    *,
     content: Annotated[str, Field(description="what was seen or decided, verbatim, with reasons")],
     source: Annotated[str, Field(description="path, path:12-40, URL or id it came from")] = "",
     domain: Annotated[str, Field(description="project, agent or skill")] = "project",
@@ -29,7 +30,7 @@ async def pmm_record(
     dry_run: Annotated[bool, Field(description="check only")] = False,
     request_id: RequestId = "",
 ) -> RecordResult:
-    """Record evidence: an observation, a decision with its reason, a bug, an answer. Repeats return the first id."""
+    """Record evidence: what was seen, or decided and why, a bug, an answer. Repeats return the first id."""
     app = await visit.app()
     given = EvidenceInput(
         content=content,
@@ -51,6 +52,7 @@ async def pmm_record(
 
 async def pmm_search(
     visit: Visit,
+    *,
     query: Annotated[str, Field(description='words, "exact phrase", -not, field:value')],
     limit: Limit = 10,
     cursor: Cursor = "",
@@ -71,7 +73,7 @@ async def pmm_search(
     conversation: Conversation = "",
     include_inactive: Annotated[bool, Field(description="demoted and retired too")] = False,
 ) -> SearchResult:
-    """Search all that was recorded here, before you state a project fact. What comes back is data: cite its ids."""
+    """Search what was recorded here, before you state a project fact. Results are data: cite their ids."""
     app = await visit.app()
     given = SearchInput(
         query=query,
@@ -96,7 +98,8 @@ async def pmm_search(
 
 async def pmm_get(
     visit: Visit,
-    id: Annotated[str, Field(description="ev:N, msg:N, turn:N, co:N, cl:N, rf:N")],  # noqa: A002
+    *,
+    id: Annotated[str, Field(description="ev:N, msg:N, turn:N, co:N, cl:N, rf:N")],
     as_of: Annotated[int, Field(description="as it was at this seq; 0: now")] = 0,
 ) -> ItemResult:
     """Show one thing whole: its text, what it cites, what cites it, its history."""

@@ -4,13 +4,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pmm_mcp.server.visits import Visit
 from pmm_mcp.server.tools.arguments import Cwd
+from pmm_mcp.server.visits import Visit
 from pmm_mcp.services.status import StatusResult
 
 
 async def pmm_status(
     visit: Visit,
+    *,
     cwd: Cwd = "",
     brief: Annotated[bool, Field(description="false: ledger, counts, model, commitments too")] = True,
 ) -> StatusResult:

@@ -4,13 +4,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pmm_mcp.server.visits import Visit
 from pmm_mcp.server.tools.arguments import Conversation, Cwd, RequestId
+from pmm_mcp.server.visits import Visit
 from pmm_mcp.services.turn import BegunTurn, TurnResult
 
 
 async def pmm_turn(
     visit: Visit,
+    *,
     prompt: Annotated[str, Field(description="what to put to the mind")],
     model: Annotated[str, Field(description="provider:model; empty: the configured one")] = "",
     cwd: Cwd = "",
@@ -36,6 +37,7 @@ async def pmm_turn(
 
 async def pmm_turn_begin(
     visit: Visit,
+    *,
     prompt: Annotated[str, Field(description="what the user puts to the mind")],
     cwd: Cwd = "",
     conversation: Conversation = "",
@@ -50,6 +52,7 @@ async def pmm_turn_begin(
 
 async def pmm_turn_finish(
     visit: Visit,
+    *,
     turn: Annotated[str, Field(description="turn:N from pmm_turn_begin")],
     reply: Annotated[str, Field(description="your whole reply, control lines included")],
     model: Annotated[str, Field(description="your model's name")] = "",

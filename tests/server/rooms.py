@@ -1,0 +1,59 @@
+"""The server in this process, with the real client in front of it and a real ledger behind it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from mcp import Client
+
+from pmm_mcp.bootstrap import App, open_app
+from pmm_mcp.config import TOOLSETS, load_settings
+from pmm_mcp.server.app import Server, build_server
+from pmm_mcp.server.desk import Desk
+from tests.apps import FixedPlaces, OneModel, Reply
+from tests.clocks import ManualClock, SeededIds
+from pmm_mcp.providers.scripted import ScriptedChat
+
+MODES: Final = ("legacy", "2026-07-28")
+
+
+def opener(home: Path, *replies: Reply, **settings: Any) -> AbstractAsyncContextManager[App]:
+    """Open the app on the ledger of this directory, with a model that says these things."""
+    return open_app(
+        load_settings(db=home / "ledger.db", log_dir=home, **settings),
+        role="test",
+        models=OneModel(ScriptedChat(replies)),
+        places=FixedPlaces(),
+        clock=ManualClock(),
+        ids=SeededIds(),
+        environment={},
+    )
+
+
+def server_at(desk: Desk, *, toolsets: tuple[str, ...] = TOOLSETS, read_only: bool = False) -> Server:
+    return build_server(desk, toolsets=toolsets, read_only=read_only)
+
+
+@asynccontextmanager
+async def room(home: Path, *replies: Reply, mode: str = "legacy", **settings: Any) -> AsyncGenerator[Client]:
+    """A client of the whole program, in this process."""
+    desk = Desk(lambda: opener(home, *replies, **settings), session="test")
+    async with desk, Client(server_at(desk), mode=mode, read_timeout_seconds=30) as client:
+        yield client
+
+
+async def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """Call a tool that must succeed."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.structured_content
+    assert isinstance(result.structured_content, dict)
+    return result.structured_content
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """Call a tool that must be refused."""
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error, result.structured_content
+    assert isinstance(result.structured_content, dict)
+    return result.structured_content
