@@ -15,6 +15,7 @@ from pmm_mcp import __version__
 from pmm_mcp.domain.errors import InvalidInputError, NotFoundError, PmmError
 from pmm_mcp.server.desk import Desk
 from pmm_mcp.server.instructions import instructions
+from pmm_mcp.server.logs import rich_left_out
 from pmm_mcp.server.refusals import answered, bad_arguments, refusal, told, unknown_tool
 from pmm_mcp.server.registry import tools_of
 from pmm_mcp.server.resources import add_resources
@@ -28,7 +29,10 @@ class Server(MCPServer):
 
     def __init__(self, desk: Desk, **declared: Any) -> None:
         """Serve at this desk what is declared."""
-        super().__init__("pmm", title="Governed memory", version=__version__, log_level="WARNING", **declared)
+        with rich_left_out():
+            super().__init__(
+                "pmm", title="Governed memory", version=__version__, log_level="WARNING", **declared
+            )
         self._desk = desk
 
     async def call_tool(

@@ -55,7 +55,7 @@ def coerced(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str
     required = frozenset(schema.get("required", ()))
     properties = schema["properties"]
     return {
-        name: _read(value, properties.get(name, {}).get("type"))
+        name: _read(value, properties.get(name, {}))
         for name, value in arguments.items()
         if name in required or name not in properties or value not in (None, "")
     }
@@ -82,17 +82,19 @@ def _without_null(node: dict[str, Any]) -> dict[str, Any]:
     return {**left[0], **rest} if len(left) == 1 else {**rest, "anyOf": left}
 
 
-def _read(value: Any, kind: str | None) -> Any:
-    match kind, value:
+def _read(value: Any, schema: Mapping[str, Any]) -> Any:
+    match schema.get("type"), value:
+        case "array", list():
+            return [_read(item, schema.get("items", {})) for item in value]
         case "array", str():
             read = _json(value)
-            return read if isinstance(read, list) else [value]
-        case "integer" | "number" | "boolean" | "object", str():
-            read = _json(value.strip().lower() if kind == "boolean" else value)
+            return _read(read if isinstance(read, list) else [value] if value.strip() else [], schema)
+        case "integer" | "number" | "object", str():
+            read = _json(value)
             return value if read is None else read
-        case "string", bool():
-            return value
-        case "string", int() | float():
+        case "boolean", str():
+            return {"true": True, "false": False}.get(value.strip().lower(), value)
+        case "string", int() | float() if not isinstance(value, bool):
             return str(value)
         case _:
             return value
