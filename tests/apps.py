@@ -114,12 +114,13 @@ async def mind_of(
     clock: Clock | None = None,
     chat: ChatModel | None = None,
     seed: str = "",
+    name: str = "l.db",
     **settings: Any,
 ) -> AsyncGenerator[Mind]:
     """Open the app on the ledger of this directory, as a process of its own."""
     scripted = ScriptedChat(replies)
     async with open_app(
-        await asyncio.to_thread(load_settings, db=directory / "l.db", **settings),
+        await asyncio.to_thread(load_settings, db=directory / name, **settings),
         role="test",
         models=OneModel(chat or scripted),
         places=FixedPlaces(place),
@@ -137,3 +138,15 @@ def lines(*parts: str) -> str:
 def texts(records: Sequence[Recorded], kind: str, field: str) -> list[str | None]:
     """The texts of all events of a kind, in order."""
     return [record.texts.get(field) for record in records if record.kind == kind]
+
+
+def body(record: Recorded) -> Any:
+    """The event itself, for a look at the fields of its kind."""
+    return record.event
+
+
+def files_with(text: str, directory: Path) -> list[str]:
+    """The files below a directory that hold these bytes anywhere."""
+    return [
+        path.name for path in directory.rglob("*") if path.is_file() and text.encode() in path.read_bytes()
+    ]

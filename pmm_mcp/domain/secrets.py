@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 
@@ -293,7 +294,6 @@ PATTERNS: Final = (
 )
 
 _BY_NAME: Final = {pattern.name: pattern for pattern in PATTERNS}
-_COMBINED: Final = re.compile("|".join(f"{p.lead}(?P<{p.name}>{p.value})" for p in PATTERNS))
 # (character that must be there, literals to look for), so that one test rules out many literals.
 _STARTS: Final = tuple(
     (needs, tuple(dict.fromkeys(start for p in PATTERNS if p.needs == needs for start in p.starts)))
@@ -318,6 +318,12 @@ _QUOTES: Final = "\\\"'"
 _GUESS_CHARS_MIN: Final = 6
 _GUESS_SAMPLE_CHARS: Final = 256
 _GUESS_BITS_MIN: Final = 2.2  # `s3cr3t` has 2.25 bits a character, `aaaaaaa1` 0.5
+
+
+@cache
+def _combined() -> re.Pattern[str]:
+    """Return all patterns as one; compiled at first use, since that takes as long as a whole start-up step."""
+    return re.compile("|".join(f"{p.lead}(?P<{p.name}>{p.value})" for p in PATTERNS))
 
 
 def find_secrets(text: str) -> tuple[Secret, ...]:
@@ -367,7 +373,7 @@ def _candidates(text: str) -> list[int]:
 def _confirm(text: str, candidates: list[int]) -> Iterator[Secret]:
     done = 0
     for at in candidates:
-        match = _COMBINED.match(text, at) if at >= done else None
+        match = _combined().match(text, at) if at >= done else None
         secret = _read(match) if match else None
         if secret:
             done = secret.end
@@ -384,7 +390,7 @@ def _read(match: re.Match[str]) -> Secret | None:
         bare_start = end - len(text[start:end].lstrip(_QUOTES))
         quoted, start = bare_start > start, bare_start
         # A value with a shape of its own deserves its own name.
-        exact = _COMBINED.match(text, start)
+        exact = _combined().match(text, start)
         if exact and not _pattern_of(exact).lead_stays:
             pattern, end = _pattern_of(exact), max(end, exact.end())
     if not _is_value(pattern, text[start:end], quoted=quoted):

@@ -22,7 +22,7 @@ CLAIMS = Table(
         "turn": INTEGER,
         "claimed_at": TEXT,
     },
-    indexes=(("domain", "subject", "claim"), ("turn",)),
+    indexes=(("domain", "subject", "claim"),),
 )
 
 TABLES = (CLAIMS,)

@@ -45,7 +45,6 @@ DOCUMENTS = Table(
         "provenance": TEXT,
         "source": TEXT,
     },
-    indexes=(("anchor", "doc"), ("conversation", "doc")),
 )
 LABELS = Table(
     name="labels",

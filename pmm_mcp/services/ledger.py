@@ -8,7 +8,7 @@ import orjson
 
 from pmm_mcp.domain.errors import InvalidArgumentError, LedgerDamagedError
 from pmm_mcp.domain.event_names import kinds_named
-from pmm_mcp.domain.ids import parse_id
+from pmm_mcp.domain.ids import SEQ_MAX, parse_id
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.domain.sizes import cut, fitting, lean
 from pmm_mcp.ports import Ledger, Problem, Progress
@@ -125,7 +125,9 @@ class LedgerService:
             raise InvalidArgumentError(
                 f"cursor: {cursor[:40]!r} is not one", hint="Pass next_cursor as it came."
             )
-        after = int(cursor[:16]) if cursor else max(0, after)
+        if not 0 <= after <= SEQ_MAX:
+            raise InvalidArgumentError(f"after: {after} is not allowed", hint="It is a seq; 0 begins at the first.")
+        after = int(cursor[:16]) if cursor else after
         query = (
             events.tail(limit)
             if tail

@@ -16,6 +16,7 @@ from pmm_mcp.services.turn import TurnService
 WAKE_UP_TOKENS: Final = 800
 COMMITMENTS_MAX: Final = 10
 EVIDENCE_MAX: Final = 8
+HOME_BYTES: Final = 400
 WAKE_UP_BYTES: Final = 3_600
 NOTICE_BYTES: Final = 900
 COMMITMENTS_BYTES: Final = 1_800
@@ -129,9 +130,8 @@ async def _wake_up(view: View, call: Call, head: int) -> str:
     documents = await view.ask(counters.documents(anchors))
     promised = await view.ask(commitments.open_at(anchors, limit=COMMITMENTS_MAX))
     evidence = await view.ask(memory.most_important(anchors, limit=EVIDENCE_MAX))
-    blocks = [
-        f"The ledger holds events 1..{head}; {documents} documents can be searched from {call.place.home}.",
-    ]
+    here = cut(call.place.home, bytes_max=HOME_BYTES)
+    blocks = [f"The ledger holds events 1..{head}; {documents} documents can be searched from {here}."]
     if promised:
         blocks.append("Open commitments:")
         blocks += [

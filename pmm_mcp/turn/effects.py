@@ -124,17 +124,22 @@ def apply_reply(
 
 def _claim(effects: _Effects, candidate: ClaimLine) -> None:
     claim = read_claim(candidate.type, candidate.payload)
-    said = claim
-    if isinstance(claim, Claim):
-        said = _objection(effects, claim, candidate.payload) or claim
-    if isinstance(said, ClaimProblem):
+    problem = claim if isinstance(claim, ClaimProblem) else _accept(effects, claim, candidate)
+    if problem is not None:
         line = f"CLAIM:{candidate.type}={candidate.raw}"
-        effects.fail(candidate.line, said.reason, line, said.detail)
-        return
-    _accept(effects, said, candidate)
+        effects.fail(candidate.line, problem.reason, line, problem.detail)
 
 
-def _accept(effects: _Effects, claim: Claim, candidate: ClaimLine) -> None:
+def _accept(effects: _Effects, claim: Claim, candidate: ClaimLine) -> ClaimProblem | None:
+    """Append the claim and the evidence it becomes, or return what is against that."""
+    content: Admitted | None = None
+    if problem := _objection(effects, claim):
+        return problem
+    if claim.type in _BECOME_EVIDENCE:
+        try:
+            content = effects.decoded(_sentence(claim, candidate.payload))
+        except TooLargeError as error:
+            return ClaimProblem("INVALID_CLAIM_SHAPE", str(error))
     record = effects.append(
         ClaimAccepted(
             type=claim.type,
@@ -144,13 +149,13 @@ def _accept(effects: _Effects, claim: Claim, candidate: ClaimLine) -> None:
         ),
         {"subject": effects.decoded(claim.subject), "payload": Admitted(candidate.raw)},
     )
-    if claim.type in _BECOME_EVIDENCE:
-        content = effects.decoded(_sentence(claim, candidate.payload))
+    if content is not None:
         source = Admitted(f"turn:{effects.speaker.turn.turn}")
         effects.append(EvidenceRecorded(source_event=record.seq), {"content": content, "source": source})
+    return None
 
 
-def _objection(effects: _Effects, claim: Claim, payload: Mapping[str, Any]) -> ClaimProblem | None:
+def _objection(effects: _Effects, claim: Claim) -> ClaimProblem | None:
     def known(seq: int) -> bool:
         return effects.tx.ask(events.by_seq(seq)) is not None
 
@@ -158,13 +163,7 @@ def _objection(effects: _Effects, claim: Claim, payload: Mapping[str, Any]) -> C
         found = _commitment(effects, target)
         return None if found is None else found.status
 
-    problem = check_claim(claim, shown=effects.shown, known=known, commitment_status=status)
-    if problem is None and claim.type in _BECOME_EVIDENCE:
-        try:
-            effects.decoded(_sentence(claim, payload))
-        except TooLargeError as error:
-            return ClaimProblem("INVALID_CLAIM_SHAPE", str(error))
-    return problem
+    return check_claim(claim, shown=effects.shown, known=known, commitment_status=status)
 
 
 def _contradicted(effects: _Effects, claim: Claim, payload: Mapping[str, Any]) -> tuple[int, ...]:
@@ -231,7 +230,7 @@ def _sentence(claim: Claim, payload: Mapping[str, Any]) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def references(parsed: Parsed) -> Sequence[tuple[str, int]]:

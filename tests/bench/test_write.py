@@ -23,6 +23,8 @@ pytestmark = pytest.mark.bench
 
 WRITES = 600
 MORE_US_MAX = 200
+RECORD_BYTES = 450
+"""About as many as the record of a piece of evidence has, apart from its text."""
 CALLERS = 32
 WRITES_A_CALLER = 30
 SPEED_UP_MIN = 4.0
@@ -46,9 +48,8 @@ async def test_durable_write(board: Board, scratch: Path) -> None:
         write = evidence_of(empty, lambda: words.text(40, 50))
         await write()
         async with empty.ledger.reader.view() as view:
-            last = (await view.ask(events.tail(1)))[0]
-        text = last.texts["content"] or ""
-        data = bytes(450) + text.encode()
+            (last,) = await view.ask(events.page(kinds=("evidence_recorded",), limit=1))
+        data = bytes(RECORD_BYTES) + (last.texts["content"] or "").encode()
         with plain_log(scratch / "plain.db") as log:
 
             async def insert() -> None:
@@ -70,7 +71,7 @@ async def test_durable_write(board: Board, scratch: Path) -> None:
             Row(
                 what=what,
                 measured=times[name].us(),
-                floor=f"plain insert {floor.us()}",
+                floor=f"plain insert {floor.p50_us()}",
                 figure=f"+{more_us:.0f} µs",
                 target=f"≤ +{MORE_US_MAX} µs",
                 met=more_us <= MORE_US_MAX,

@@ -29,6 +29,12 @@ class Times:
     def p95_s(self) -> float:
         return self.quantile_s(0.95)
 
+    def p50_us(self) -> str:
+        return f"{self.p50_s * MICRO:.0f} µs"
+
+    def p50_ms(self) -> str:
+        return f"{self.p50_s * MILLI:.2f} ms"
+
     def us(self) -> str:
         return f"p50 {self.p50_s * MICRO:.0f}  p95 {self.p95_s * MICRO:.0f} µs"
 

@@ -27,12 +27,8 @@ async def open_one(tmp_path: Path, clock: ManualClock) -> AsyncGenerator[Open, N
         async def open_it(name: str = "l.db", **options: Any) -> SqliteLedger:
             nonlocal opened
             opened += 1
-            settings: dict[str, Any] = {
-                "clock": clock,
-                "ids": SeededIds(str(opened)),
-                "role": f"test {opened}",
-            } | options
-            return await stack.enter_async_context(open_ledger(tmp_path / name, **settings))
+            given: dict[str, Any] = {"clock": clock, "ids": SeededIds(str(opened)), "role": f"test {opened}"}
+            return await stack.enter_async_context(open_ledger(tmp_path / name, **(given | options)))
 
         yield open_it
 

@@ -34,7 +34,8 @@ class Case:
 CASES = (
     Case(
         name="a_flipped_byte_in_a_record",
-        sql="UPDATE events SET record = CAST(replace(CAST(record AS TEXT), 'unscoped', 'unscopee') AS BLOB) WHERE seq = 5",
+        sql="UPDATE events SET record = CAST(replace(CAST(record AS TEXT), 'unscoped', 'unscopee') AS BLOB)"
+        " WHERE seq = 5",
         seq=5,
         code="hash",
     ),
@@ -73,7 +74,8 @@ CASES = (
     ),
     Case(
         name="a_byte_moved_from_text_to_salt",
-        sql="UPDATE event_text SET salt = CAST(salt || substr(text, 1, 1) AS BLOB), text = substr(text, 2) WHERE seq = 5",
+        sql="UPDATE event_text SET salt = CAST(salt || substr(text, 1, 1) AS BLOB), text = substr(text, 2)"
+        " WHERE seq = 5",
         seq=5,
         code="text",
     ),
@@ -101,7 +103,8 @@ CASES = (
     ),
     Case(
         name="an_inserted_row",
-        sql="UPDATE events SET seq = seq + 100 WHERE seq >= 5; UPDATE events SET seq = seq - 99 WHERE seq >= 100;"
+        sql="UPDATE events SET seq = seq + 100 WHERE seq >= 5;"
+        "UPDATE events SET seq = seq - 99 WHERE seq >= 100;"
         "INSERT INTO events (seq, record, hash) SELECT 5, record, hash FROM events WHERE seq = 4",
         seq=5,
         code="seq",
@@ -120,7 +123,7 @@ async def written(open_one: Open) -> SqliteLedger:
 
 
 async def in_another_process(code: str, *arguments: str) -> None:
-    """Run a snippet elsewhere: whoever closes a file loses the locks that SQLite has on it in this process."""
+    """Run a snippet elsewhere: closing a file here would drop the locks that SQLite has on it."""
     await asyncio.to_thread(subprocess.run, [sys.executable, "-c", code, *arguments], check=True, timeout=30)
 
 

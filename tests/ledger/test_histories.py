@@ -1,4 +1,4 @@
-"""Properties of any history: what is rebuilt equals what was live, everything verifies, bytes are canonical."""
+"""Properties of any history: rebuilt equals live, everything verifies, every record is canonical."""
 
 import asyncio
 from collections.abc import Sequence
@@ -147,7 +147,7 @@ async def live(groups: list[list[Command]]) -> None:
     clock = ManualClock()
     with TemporaryDirectory() as directory:
         async with AsyncExitStack() as stack:
-            path = Path(directory).resolve() / "l.db"
+            path = Path(directory, "l.db")
             writers = [
                 await stack.enter_async_context(open_ledger(path, clock=clock, ids=SeededIds(str(n))))
                 for n in (0, 1)

@@ -20,7 +20,9 @@ async def noisy(self: StatusService, **given: Any) -> StatusResult:
 def make_noise() -> str:
     print("noise: printed", flush=True)
     os.write(1, b"noise: written\n")
-    child = subprocess.run(["sh", "-c", "echo noise: of a child; wc -c >&2"], check=True, stderr=subprocess.PIPE)
+    child = subprocess.run(
+        ["sh", "-c", "echo noise: of a child; wc -c >&2"], check=True, stderr=subprocess.PIPE
+    )
     return f"stdin said {sys.stdin.read()!r}, the child's {child.stderr.decode().strip()} bytes"
 
 

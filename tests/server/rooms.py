@@ -1,5 +1,6 @@
 """The server in this process, with the real client in front of it and a real ledger behind it."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -8,20 +9,25 @@ from typing import Any, Final
 from mcp import Client
 
 from pmm_mcp.bootstrap import App, open_app
-from pmm_mcp.config import TOOLSETS, load_settings
+from pmm_mcp.config import TOOLSETS, Settings, load_settings
+from pmm_mcp.providers.scripted import ScriptedChat
 from pmm_mcp.server.app import Server, build_server
 from pmm_mcp.server.desk import Desk
 from tests.apps import FixedPlaces, OneModel, Reply
 from tests.clocks import ManualClock, SeededIds
-from pmm_mcp.providers.scripted import ScriptedChat
 
 MODES: Final = ("legacy", "2026-07-28")
 
 
-def opener(home: Path, *replies: Reply, **settings: Any) -> AbstractAsyncContextManager[App]:
-    """Open the app on the ledger of this directory, with a model that says these things."""
+async def settings_at(home: Path, **settings: Any) -> Settings:
+    """Settings for a ledger in this directory; reading them blocks, so not on the loop."""
+    return await asyncio.to_thread(load_settings, db=home / "ledger.db", log_dir=home, **settings)
+
+
+def opened(settings: Settings, *replies: Reply) -> AbstractAsyncContextManager[App]:
+    """Open the app with a model that says these things."""
     return open_app(
-        load_settings(db=home / "ledger.db", log_dir=home, **settings),
+        settings,
         role="test",
         models=OneModel(ScriptedChat(replies)),
         places=FixedPlaces(),
@@ -31,6 +37,11 @@ def opener(home: Path, *replies: Reply, **settings: Any) -> AbstractAsyncContext
     )
 
 
+def closed_desk() -> Desk:
+    """A desk that nobody goes to."""
+    return Desk(lambda: opened(Settings()), session="test")
+
+
 def server_at(desk: Desk, *, toolsets: tuple[str, ...] = TOOLSETS, read_only: bool = False) -> Server:
     return build_server(desk, toolsets=toolsets, read_only=read_only)
 
@@ -38,7 +49,8 @@ def server_at(desk: Desk, *, toolsets: tuple[str, ...] = TOOLSETS, read_only: bo
 @asynccontextmanager
 async def room(home: Path, *replies: Reply, mode: str = "legacy", **settings: Any) -> AsyncGenerator[Client]:
     """A client of the whole program, in this process."""
-    desk = Desk(lambda: opener(home, *replies, **settings), session="test")
+    chosen = await settings_at(home, **settings)
+    desk = Desk(lambda: opened(chosen, *replies), session="test")
     async with desk, Client(server_at(desk), mode=mode, read_timeout_seconds=30) as client:
         yield client
 

@@ -58,7 +58,13 @@ def test_pain_19_nothing_means_absent_for_what_is_optional(nothing: str | None) 
 async def test_pain_18_and_19_over_the_protocol(tmp_path: Path, mode: str) -> None:
     async with room(tmp_path, mode=mode) as client:
         recorded = await ask(
-            client, "pmm_record", content="kept", labels='["a","b"]', importance="3", dry_run="false", source=None
+            client,
+            "pmm_record",
+            content="kept",
+            labels='["a","b"]',
+            importance="3",
+            dry_run="false",
+            source=None,
         )
         item = (await ask(client, "pmm_get", id=recorded["id"], as_of=""))["item"]
         found = await ask(client, "pmm_search", query="kept", limit="5", kinds="evidence", cursor=None)

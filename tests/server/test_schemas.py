@@ -11,10 +11,9 @@ from mcp import Client
 from mcp.types import Tool
 
 from pmm_mcp.config import TOOLSETS
-from pmm_mcp.server.desk import Desk
 from pmm_mcp.server.instructions import long_form
 from pmm_mcp.server.schemas import portable
-from tests.server.rooms import MODES, opener, room, server_at
+from tests.server.rooms import MODES, closed_desk, room, server_at
 
 KEYWORDS = {
     "type", "description", "enum", "const", "default", "minimum", "maximum", "minLength", "maxLength", "pattern",
@@ -26,9 +25,8 @@ ALL_BYTES_MAX = 25_000
 TOOL_NAMES = re.compile(r"\bpmm_[a-z_]+")
 
 
-async def listed(home: Path, **chosen: Any) -> tuple[list[Tool], str]:
-    desk = Desk(lambda: opener(home), session="test")
-    async with Client(server_at(desk, **chosen), mode="legacy") as client:
+async def listed(**chosen: Any) -> tuple[list[Tool], str]:
+    async with Client(server_at(closed_desk(), **chosen), mode="legacy") as client:
         return (await client.list_tools()).tools, client.instructions or ""
 
 
@@ -45,7 +43,8 @@ def nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def size_bytes(tools: list[Tool]) -> int:
     shown = [
-        {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema} for tool in tools
+        {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
+        for tool in tools
     ]
     return len(json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode())
 
@@ -74,27 +73,29 @@ async def test_pain_17_schemas_are_what_the_strictest_client_takes(tmp_path: Pat
         assert "$ref" not in json.dumps(tool.output_schema)
 
 
-async def test_every_annotation_is_set(tmp_path: Path) -> None:
-    tools, _ = await listed(tmp_path)
+async def test_every_annotation_is_set() -> None:
+    tools, _ = await listed()
 
     for tool in tools:
         assert tool.annotations is not None
         assert None not in tool.annotations.model_dump().values(), tool.name
         assert tool.title == tool.annotations.title
-    assert {tool.name for tool in tools if tool.annotations and tool.annotations.open_world_hint} == {"pmm_turn"}
+    assert {tool.name for tool in tools if tool.annotations and tool.annotations.open_world_hint} == {
+        "pmm_turn"
+    }
 
 
-async def test_the_list_is_in_the_same_order_every_time(tmp_path: Path) -> None:
-    first, _ = await listed(tmp_path)
-    second, _ = await listed(tmp_path)
+async def test_the_list_is_in_the_same_order_every_time() -> None:
+    first, _ = await listed()
+    second, _ = await listed()
 
     assert first == second
     assert [tool.name for tool in first][:2] == ["pmm_status", "pmm_turn"]
 
 
-async def test_pain_07_the_list_is_small(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    core, _ = await listed(tmp_path, toolsets=("core",))
-    everything, _ = await listed(tmp_path, toolsets=TOOLSETS)
+async def test_pain_07_the_list_is_small(capsys: pytest.CaptureFixture[str]) -> None:
+    core, _ = await listed(toolsets=("core",))
+    everything, _ = await listed(toolsets=TOOLSETS)
 
     with capsys.disabled():
         print(f"\ntools/list: core {size_bytes(core)} bytes, all {size_bytes(everything)} bytes")
@@ -105,9 +106,9 @@ async def test_pain_07_the_list_is_small(tmp_path: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize("toolsets", [TOOLSETS, ("core",), ("ledger",)])
 @pytest.mark.parametrize("read_only", [False, True])
 async def test_instructions_are_short_and_name_only_what_is_listed(
-    tmp_path: Path, toolsets: tuple[str, ...], read_only: bool
+    toolsets: tuple[str, ...], read_only: bool
 ) -> None:
-    tools, instructions = await listed(tmp_path, toolsets=toolsets, read_only=read_only)
+    tools, instructions = await listed(toolsets=toolsets, read_only=read_only)
     names = {tool.name for tool in tools}
 
     assert 200 < len(instructions) <= 2_000
@@ -117,8 +118,8 @@ async def test_instructions_are_short_and_name_only_what_is_listed(
         assert set(TOOL_NAMES.findall(tool.description or "")) <= names | {"pmm_get"}, tool.name
 
 
-async def test_read_only_lists_reading_tools_alone(tmp_path: Path) -> None:
-    tools, _ = await listed(tmp_path, read_only=True)
+async def test_read_only_lists_reading_tools_alone() -> None:
+    tools, _ = await listed(read_only=True)
 
     assert [tool.name for tool in tools] == [
         "pmm_status", "pmm_search", "pmm_get", "pmm_ledger_events", "pmm_ledger_verify",
@@ -127,7 +128,11 @@ async def test_read_only_lists_reading_tools_alone(tmp_path: Path) -> None:
 
 
 def test_a_schema_is_made_portable() -> None:
-    point = {"type": "object", "title": "Point", "properties": {"title": {"type": "string", "title": "Title"}}}
+    point = {
+        "type": "object",
+        "title": "Point",
+        "properties": {"title": {"type": "string", "title": "Title"}},
+    }
     schema = {
         "type": "object",
         "$defs": {"Point": point},
@@ -146,7 +151,10 @@ def test_a_schema_is_made_portable() -> None:
 
 
 def test_a_recursive_schema_is_refused() -> None:
-    tree = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}}}
+    tree = {
+        "type": "object",
+        "properties": {"children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}},
+    }
 
     with pytest.raises(ValueError, match="Tree is recursive"):
         portable({"$defs": {"Tree": tree}, "$ref": "#/$defs/Tree"})

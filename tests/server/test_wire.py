@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.server.conftest import Start
 from tests.server.wire import Wire
 
 NOISY = Path(__file__).with_name("noisy_server.py")
@@ -15,9 +16,13 @@ NOISY = Path(__file__).with_name("noisy_server.py")
 @pytest.fixture(scope="module")
 def wire(tmp_path_factory: pytest.TempPathFactory) -> Generator[Wire]:
     wire = Wire(tmp_path_factory.mktemp("wire"))
-    yield wire
-    assert wire.end() == 0
-    assert wire.log() == ""
+    try:
+        wire.greet()
+        yield wire
+        assert wire.end() == 0
+        assert wire.log() == ""
+    finally:
+        wire.discard()
 
 
 def test_pain_10_half_a_surrogate_pair_in_a_text_is_recorded_as_a_replacement(wire: Wire) -> None:
@@ -31,7 +36,9 @@ def test_pain_10_half_a_surrogate_pair_in_a_text_is_recorded_as_a_replacement(wi
 def test_pain_10_an_emoji_as_two_escapes_stays_an_emoji(wire: Wire) -> None:
     recorded = wire.call_raw("pmm_record", r'{"content":"a \uD83C\uDF78, and \\ud800 as text"}')
 
-    assert wire.call("pmm_get", id=recorded["id"])["item"]["texts"] == {"content": "a 🍸, and \\ud800 as text"}
+    assert wire.call("pmm_get", id=recorded["id"])["item"]["texts"] == {
+        "content": "a 🍸, and \\ud800 as text"
+    }
 
 
 def test_pain_10_half_a_surrogate_pair_in_a_key_is_an_unknown_argument(wire: Wire) -> None:
@@ -42,8 +49,8 @@ def test_pain_10_half_a_surrogate_pair_in_a_key_is_an_unknown_argument(wire: Wir
 
 
 def test_pain_10_bytes_that_are_no_utf8_are_answered(wire: Wire) -> None:
-    line = b'{"jsonrpc":"2.0","id":"gbk","method":"tools/call","params":{"name":"pmm_search","arguments":{"query":"\xc4\xe3"}}}'
-    wire.send(line)
+    params = b'{"name":"pmm_search","arguments":{"query":"\xc4\xe3"}}'
+    wire.send(b'{"jsonrpc":"2.0","id":"gbk","method":"tools/call","params":' + params + b"}")
 
     assert wire.call("pmm_search", query="after")["results"] == []
     assert any(b'"gbk"' in line for line in wire.lines)
@@ -87,13 +94,11 @@ def test_requests_are_answered_in_any_number_at_once(wire: Wire) -> None:
     assert len(ids) == len(numbers)
 
 
-def test_pain_06_what_a_tool_prints_does_not_reach_the_wire(tmp_path: Path) -> None:
+def test_pain_06_what_a_tool_prints_does_not_reach_the_wire(tmp_path: Path, start: Start) -> None:
     """The tool prints, writes to fd 1, starts a child that does, and reads stdin: see noisy_server.py."""
-    wire = Wire(tmp_path, sys.executable, str(NOISY))
-    try:
-        assert wire.call("pmm_status")["notice"] == "stdin said '', the child's 0 bytes"
-    finally:
-        assert wire.end() == 0
+    wire = start(sys.executable, str(NOISY))
 
+    assert wire.call("pmm_status")["notice"] == "stdin said '', the child's 0 bytes"
+    assert wire.end() == 0
     assert [json.loads(line)["jsonrpc"] for line in wire.lines] == ["2.0"] * len(wire.lines)
     assert (tmp_path / "stderr").read_text().count("noise") == 3

@@ -1,4 +1,4 @@
-"""A server process as a client sees it: lines in, lines out, byte for byte. Not async, so that it may be shared."""
+"""A server process as a client sees it, byte for byte. Not async, so that several tests may share one."""
 
 import json
 import os
@@ -26,7 +26,7 @@ HELLO: Final = {
 class Wire:
     """One server over stdio. `lines` is everything it wrote to stdout."""
 
-    def __init__(self, home: Path, *argv: str, greet: bool = True, stdin: int = -1, **settings: Any) -> None:
+    def __init__(self, home: Path, *argv: str, **settings: Any) -> None:
         self.home = home
         self.lines: list[bytes] = []
         self._answers: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -35,7 +35,7 @@ class Wire:
         with (home / "stderr").open("w") as stderr:
             self.process = subprocess.Popen(
                 argv or SERVE,
-                stdin=subprocess.PIPE if stdin < 0 else stdin,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 env=environment(home, **settings),
@@ -43,9 +43,11 @@ class Wire:
             )
         self._reading = threading.Thread(target=self._read, daemon=True)
         self._reading.start()
-        if greet:
-            self.greeting = self.ask("initialize", HELLO)["result"]
-            self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def greet(self) -> None:
+        """Shake hands, as clients of the older era do."""
+        assert "result" in self.ask("initialize", HELLO)
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def send(self, message: dict[str, Any] | bytes) -> None:
         """Write one line."""
@@ -104,16 +106,17 @@ class Wire:
         return code
 
     def end(self) -> int:
-        """Close stdin, as a client does, and wait; whatever is left after that is killed."""
-        try:
-            self.close_stdin()
-            return self.wait()
-        finally:
-            self.process.kill()
-            self.process.wait()
-            for pipe in (self.process.stdin, self.process.stdout):
-                if pipe is not None:
-                    pipe.close()
+        """Close stdin, as a client does, and wait."""
+        self.close_stdin()
+        return self.wait()
+
+    def discard(self) -> None:
+        """Leave nothing of it."""
+        self.close_stdin()
+        self.process.kill()
+        self.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
 
     def log(self) -> str:
         return "".join(path.read_text() for path in (self.home / "logs").glob("*.log"))

@@ -1,4 +1,4 @@
-"""A turn from its prompt to its end: one order of events, one terminal, and a result that can be asked again."""
+"""A turn from its prompt to its end: one order of events, one terminal, one result for every later look."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from pmm_mcp.domain.records import Recorded
 from pmm_mcp.ports import ModelReply, Prompt
 from pmm_mcp.providers.offline import OfflineChat
 from pmm_mcp.providers.scripted import ScriptedReply
-from tests.apps import BESIDE, Mind, Reply, lines, mind_of, texts
+from tests.apps import BESIDE, Mind, Reply, body, files_with, lines, mind_of, texts
 from tests.clocks import ManualClock
 
 TERMINALS = {"assistant_message", "generation_failure"}
@@ -41,8 +41,8 @@ BY_THEN = 5.0
 async def until(condition: Callable[[], bool]) -> None:
     """Let others run until something holds."""
     async with asyncio.timeout(BY_THEN):
-        while not condition():
-            await asyncio.sleep(0.001)
+        while not condition():  # noqa: ASYNC110 - the state of others, which signals nothing
+            await asyncio.sleep(0)
 
 
 def terminals(records: list[Recorded]) -> list[Recorded]:
@@ -190,8 +190,8 @@ async def test_a_model_of_ours_that_breaks_leaves_an_interrupted_turn(tmp_path: 
             await mind.run()
         (end,) = terminals(await mind.history())
 
-    assert getattr(end.event, "status") == "interrupted"
-    assert getattr(end.event, "reason") == "internal"
+    assert body(end).status == "interrupted"
+    assert body(end).reason == "internal"
 
 
 BAD_PROMPTS = ("", "  \n", "\x00", "\x00 \x00")
@@ -335,7 +335,7 @@ async def test_a_begun_turn_is_closed_by_its_deadline_alone_and_once(tmp_path: P
         (end,) = terminals(await mind.history())
 
         assert end.turn == int(begun.turn[5:])
-        assert (getattr(end.event, "status"), getattr(end.event, "reason")) == (
+        assert (body(end).status, body(end).reason) == (
             "interrupted",
             "deadline_passed",
         )
@@ -391,7 +391,7 @@ async def test_a_turn_whose_owner_is_dead_is_closed_at_the_next_write(tmp_path: 
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
 
-    assert (getattr(end.event, "status"), getattr(end.event, "reason")) == ("interrupted", "owner_died")
+    assert (body(end).status, body(end).reason) == ("interrupted", "owner_died")
 
 
 async def test_a_model_that_answers_after_its_deadline_has_its_reply_kept_as_late(tmp_path: Path) -> None:
@@ -424,7 +424,7 @@ async def test_a_cancelled_call_closes_its_turn_as_interrupted(tmp_path: Path) -
     async with mind_of(tmp_path) as mind:
         (end,) = terminals(await mind.history())
 
-    assert (getattr(end.event, "status"), getattr(end.event, "reason")) == ("interrupted", "cancelled")
+    assert (body(end).status, body(end).reason) == ("interrupted", "cancelled")
 
 
 @pytest.mark.parametrize("steps", range(0, 24, 2))
@@ -457,9 +457,7 @@ async def test_closing_the_app_interrupts_what_runs(tmp_path: Path) -> None:
 async def test_a_turn_is_interrupted_even_before_its_task_took_a_step(tmp_path: Path) -> None:
     async with mind_of(tmp_path, chat=Never()) as mind:
         asking = asyncio.create_task(mind.run())
-        async with asyncio.timeout(BY_THEN):
-            while not mind.app.turns._running._tasks:
-                await asyncio.sleep(0)
+        await until(lambda: bool(mind.app.turns._running._tasks))
         await mind.app.turns.aclose()
         await asyncio.gather(asking, return_exceptions=True)
         assert len(terminals(await mind.history())) == 1
@@ -595,9 +593,7 @@ async def test_a_secret_in_a_reply_reaches_no_table_however_json_spells_it(tmp_p
         result = await mind.answer(reply, prompt="seen?")
         assert len(result.claims) == 2
         assert await mind.is_sound()
-    assert not [
-        path.name for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()
-    ]
+    assert files_with(SECRET, tmp_path) == []
 
 
 async def test_a_secret_that_is_refused_ends_a_model_s_turn_and_leaves_a_begun_one_open(

@@ -1,9 +1,9 @@
 """The closed set of event kinds, as one union told apart by `kind`."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, get_args
+from typing import Annotated, Any, Final, cast, get_args
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from pmm_mcp.domain.events.base import EventBody
 from pmm_mcp.domain.events.ledger import LedgerEvent
@@ -18,7 +18,10 @@ EVENT_TYPES: Final[Mapping[str, type[EventBody]]] = {
     event.model_fields["kind"].default: event for event in get_args(Event)
 }
 
-_EVENT: Final[TypeAdapter[Event]] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+_UNKNOWN: Final[TypeAdapter[Event]] = TypeAdapter(
+    Annotated[Event, Field(discriminator="kind")], config=ConfigDict(defer_build=True)
+)
+"""Has the words for what is no kind of ours; the shape of a known one is asked directly, as it is needed."""
 
 
 def decode(kind: str, body: Mapping[str, Any]) -> Event:
@@ -28,4 +31,5 @@ def decode(kind: str, body: Mapping[str, Any]) -> Event:
         pydantic.ValidationError: no event kind has this shape.
 
     """
-    return _EVENT.validate_python({"kind": kind, **upcast(kind, body)})
+    shape, event = EVENT_TYPES.get(kind), {"kind": kind, **upcast(kind, body)}
+    return _UNKNOWN.validate_python(event) if shape is None else cast("Event", shape.model_validate(event))

@@ -22,7 +22,8 @@ class EventBody(BaseModel):
     is not a field; `texts` names what is kept beside the record.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Built when first used: forty validators would hold up every start of a server.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     texts: ClassVar[tuple[str, ...]] = ()
 

@@ -1,0 +1,151 @@
+"""The whole surface over stdio, with the real client, in both eras of the protocol."""
+
+import json
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.types import TextContent
+
+from tests.processes.servers import environment
+from tests.server.conftest import Start
+from tests.server.rooms import MODES, ask, refused
+
+ERA = {"legacy": "2025-11-25", "2026-07-28": "2026-07-28"}
+
+
+@asynccontextmanager
+async def window(home: Path, mode: str, **settings: Any) -> AsyncGenerator[Client]:
+    parameters = StdioServerParameters(
+        command=sys.executable, args=["-m", "pmm_mcp"], env=environment(home, **settings), cwd=home
+    )
+    with (home / "stderr").open("w") as stderr:
+        async with Client(
+            stdio_client(parameters, errlog=stderr), mode=mode, read_timeout_seconds=30
+        ) as client:
+            yield client
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_every_tool_answers_as_it_says_it_does(tmp_path: Path, mode: str) -> None:
+    """The client validates too; here also against the schema as JSON says it, and content against structure."""
+    async with window(tmp_path, mode) as client:
+        assert client.protocol_version == ERA[mode]
+        assert client.server_info is not None
+        assert client.server_info.name == "pmm"
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+
+        async def checked(tool: str, **arguments: Any) -> dict[str, Any]:
+            result = await client.call_tool(tool, arguments)
+            data = result.structured_content
+            assert not result.is_error, data
+            assert isinstance(data, dict)
+            schema = schemas.pop(tool, None)
+            if schema is not None:
+                jsonschema.validate(data, schema)
+            (block,) = result.content
+            assert isinstance(block, TextContent)
+            assert block.text == json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+            assert "null" not in block.text
+            return data
+
+        recorded = await checked(
+            "pmm_record", content="We chose SQLite because it is embedded", labels=["db"]
+        )
+        found = await checked("pmm_search", query="why SQLite")
+        turn = await checked("pmm_turn", prompt="why SQLite?")
+        begun = await checked("pmm_turn_begin", prompt="promise something")
+        finished = await checked(
+            "pmm_turn_finish", turn=begun["turn"], reply="COMMIT: write it down\nI will."
+        )
+        again = await checked("pmm_turn_finish", turn=begun["turn"], reply="COMMIT: write it down\nI will.")
+        item = await checked("pmm_get", id=recorded["id"])
+        as_turn = await checked("pmm_get", id=begun["turn"])
+        status = await checked("pmm_status", brief=False)
+        events = await checked("pmm_ledger_events", limit=5, kinds=["commitment_opened"])
+        verified = await checked("pmm_ledger_verify", projections=True)
+
+    assert schemas == {}, "tools that were not called"
+    assert [one["id"] for one in found["results"]] == [recorded["id"]]
+    assert recorded["id"] in turn["assistant"]
+    assert finished["opened"][0]["text"] == "write it down"
+    assert again == {**finished, "repeated": True}
+    assert item["item"]["actor"]["kind"] == "agent"
+    assert as_turn["turn"] == {**finished, "head": as_turn["head"]}
+    assert as_turn["item"]["texts"] == {"prompt": "promise something"}
+    assert [one["text"] for one in status["open_commitments"]] == ["write it down"]
+    assert [one["seq"] for one in events["events"]] == [int(finished["opened"][0]["id"].removeprefix("co:"))]
+    assert verified["ok"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_resources_are_read_and_what_is_not_there_is_an_error_with_a_code(
+    tmp_path: Path, mode: str
+) -> None:
+    async with window(tmp_path, mode) as client:
+        recorded = await ask(client, "pmm_record", content="Kept for the resource.")
+        listed = [str(one.uri) for one in (await client.list_resources()).resources]
+        templates = (await client.list_resource_templates()).resource_templates
+
+        async def read(uri: str) -> str:
+            (content,) = (await client.read_resource(uri)).contents
+            return str(getattr(content, "text", ""))
+
+        assert listed == ["pmm://wake-up", "pmm://protocol"]
+        assert [one.uri_template for one in templates] == ["pmm://item/{id}", "pmm://events/{seq}"]
+        assert "Kept for the resource." in await read("pmm://wake-up")
+        assert "pmm_record" in await read("pmm://protocol")
+        assert json.loads(await read(f"pmm://item/{recorded['id']}"))["item"]["id"] == recorded["id"]
+        assert json.loads(await read("pmm://events/1"))["kind"] == "ledger_opened"
+
+        for uri, code in (("pmm://item/ev:999", "not_found"), ("pmm://item/nothing", "invalid_argument")):
+            with pytest.raises(MCPError) as caught:
+                await client.read_resource(uri)
+            assert caught.value.error.code == -32602
+            assert caught.value.error.data["code"] == code
+        with pytest.raises(MCPError, match="the ledger has no event 999"):
+            await client.read_resource("pmm://events/999")
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_ledger_that_cannot_be_opened_is_told_to_every_call(tmp_path: Path, mode: str) -> None:
+    async with window(tmp_path, mode, db=tmp_path) as client:
+        assert len((await client.list_tools()).tools) > 5
+        refusals = [
+            await refused(client, "pmm_status"),
+            await refused(client, "pmm_record", content="x"),
+            await refused(client, "pmm_search", query="x"),
+        ]
+        with pytest.raises(MCPError) as caught:
+            await client.read_resource("pmm://wake-up")
+
+    assert {refusal["code"] for refusal in refusals} == {"ledger_unavailable"}
+    assert all(refusal["hint"] and refusal["retryable"] is False for refusal in refusals)
+    assert caught.value.error.data["code"] == "ledger_unavailable"
+
+
+def test_pain_47_the_answer_is_json_once_and_the_same_in_both_places(start: Start) -> None:
+    wire = start()
+    wire.call("pmm_record", content='{"a": "b"}')
+    good = wire.ask("tools/call", {"name": "pmm_search", "arguments": {"query": "a"}})["result"]
+    bad = wire.ask("tools/call", {"name": "pmm_get", "arguments": {"id": "ev:9"}})["result"]
+
+    for result, is_error in ((good, False), (bad, True)):
+        assert result.get("isError", False) is is_error
+        assert isinstance(result["structuredContent"], dict)
+        assert [json.loads(block["text"]) for block in result["content"]] == [result["structuredContent"]]
+    assert good["structuredContent"]["results"][0]["text"] == '{"a": "b"}'
+    assert set(bad["structuredContent"]) == {"code", "message", "hint", "retryable"}
+
+
+def test_settings_that_are_wrong_end_the_server_with_a_word_about_them(tmp_path: Path, start: Start) -> None:
+    wire = start(greet=False, toolsets="core,tools")
+
+    assert wire.end() == 2
+    assert "PMM_MCP_TOOLSETS: tools is no toolset" in (tmp_path / "stderr").read_text()
