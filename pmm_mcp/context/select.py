@@ -45,8 +45,8 @@ class Selector:
     async def _matching(
         self, view: View, prompt: str, anchors: Sequence[Anchor], *, before: int, without: set[int]
     ) -> tuple[Found, ...]:
-        found = await view.ask(
-            self.lexical.search(plain(prompt), anchors=anchors, filters=Filters(before=before))
+        found = await self.lexical.search(
+            view, plain(prompt), anchors=anchors, filters=Filters(before=before)
         )
         kept: list[Found] = []
         left = DOCUMENT_TOKENS

@@ -322,7 +322,7 @@ _GUESS_BITS_MIN: Final = 2.2  # `s3cr3t` has 2.25 bits a character, `aaaaaaa1` 0
 
 @cache
 def _combined() -> re.Pattern[str]:
-    """Return all patterns as one; compiled at first use, since that takes as long as a whole start-up step."""
+    """Return all patterns as one; compiled at first use, for that takes longer than a server may to start."""
     return re.compile("|".join(f"{p.lead}(?P<{p.name}>{p.value})" for p in PATTERNS))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pmm_mcp.ports import Query
+from pmm_mcp.ports import View
 from pmm_mcp.retrieval.grammar import SearchText
 
 
@@ -38,8 +38,8 @@ class Found:
 class Lexical(Protocol):
     """Finds documents by their words, on one engine."""
 
-    def search(
-        self, search: SearchText, *, anchors: Sequence[str] | None, filters: Filters
-    ) -> Query[tuple[Found, ...]]:
-        """Ask for the best documents, best first; `anchors` None looks everywhere."""
+    async def search(
+        self, view: View, search: SearchText, *, anchors: Sequence[str] | None, filters: Filters
+    ) -> tuple[Found, ...]:
+        """Return the best documents, best first; `anchors` None looks everywhere."""
         ...

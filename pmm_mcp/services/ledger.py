@@ -126,7 +126,9 @@ class LedgerService:
                 f"cursor: {cursor[:40]!r} is not one", hint="Pass next_cursor as it came."
             )
         if not 0 <= after <= SEQ_MAX:
-            raise InvalidArgumentError(f"after: {after} is not allowed", hint="It is a seq; 0 begins at the first.")
+            raise InvalidArgumentError(
+                f"after: {after} is not allowed", hint="It is a seq; 0 begins at the first."
+            )
         after = int(cursor[:16]) if cursor else after
         query = (
             events.tail(limit)

@@ -99,8 +99,8 @@ class RecordService:
     async def _near(self, view: View, content: str, call: Call) -> list[Ref]:
         head = passages(content)[:1]
         search = plain(head[0] if head else "")
-        found = await view.ask(
-            self.lexical.search(search, anchors=call.place.visible, filters=Filters(kinds=("evidence",)))
+        found = await self.lexical.search(
+            view, search, anchors=call.place.visible, filters=Filters(kinds=("evidence",))
         )
         records = await view.ask(events.by_seqs([hit.doc for hit in found[: 2 * NEAR_MAX]]))
         alike = [

@@ -118,8 +118,8 @@ class SearchService:
             found = (
                 ()
                 if request.governed
-                else await view.ask(
-                    self.lexical.search(request.text, anchors=request.anchors, filters=request.filters)
+                else await self.lexical.search(
+                    view, request.text, anchors=request.anchors, filters=request.filters
                 )
             )
             page = [_item(hit) for hit in found[request.offset : request.offset + request.limit]]

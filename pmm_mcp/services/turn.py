@@ -392,9 +392,7 @@ class TurnService:
     ) -> TurnResult:
         still = is_running and result.generation_status == "running"
         still = is_running and result.generation_status == "running"
-        running = (
-            f'the model is still answering; ask pmm_get(id="{result.turn}") later' if still else None
-        )
+        running = f'the model is still answering; ask pmm_get(id="{result.turn}") later' if still else None
         offline = (
             "no model is configured, so this quotes the ledger; set PMM_MCP_MODEL "
             "(such as openai:gpt-5.1 or ollama:llama3.2), or answer yourself with pmm_turn_begin"

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pmm_mcp.retrieval.grammar import FILTER_FIELDS, QUERY_CHARS_MAX, TERMS_MAX, SearchText, parse
+from pmm_mcp.retrieval.grammar import (
+    FILTER_FIELDS,
+    QUERY_CHARS_MAX,
+    TERMS_MAX,
+    SearchText,
+    parse,
+    plain,
+    with_words,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,3 +90,17 @@ def test_any_string_is_a_search(text: str) -> None:
     assert all(search.phrases)
     assert all(search.excluded)
     assert search.cut == 0
+
+
+def test_plain_words_have_no_grammar() -> None:
+    search = plain('say "hi there" -not kind:evidence')
+    assert search == SearchText(terms=("say", "hi", "kind", "evidence"))
+    assert plain("the who").terms == ("the", "who")
+    assert plain("x" * (QUERY_CHARS_MAX + 3)).cut == 3
+
+
+def test_words_are_added_to_a_search_once() -> None:
+    search = with_words(parse('pool "big one" status:500'), "status 500 pool")
+    assert search.terms == ("pool", "status", "500")
+    assert search.phrases == (("big", "one"),)
+    assert len(with_words(parse(" ".join(f"w{n}x" for n in range(99))), "last").terms) == TERMS_MAX

@@ -21,7 +21,8 @@ MODES: Final = ("legacy", "2026-07-28")
 
 async def settings_at(home: Path, **settings: Any) -> Settings:
     """Settings for a ledger in this directory; reading them blocks, so not on the loop."""
-    return await asyncio.to_thread(load_settings, db=home / "ledger.db", log_dir=home, **settings)
+    given = {"db": home / "ledger.db", "log_dir": home} | settings
+    return await asyncio.to_thread(load_settings, **given)
 
 
 def opened(settings: Settings, *replies: Reply) -> AbstractAsyncContextManager[App]:

@@ -16,8 +16,8 @@ from pmm_mcp.server.schemas import portable
 from tests.server.rooms import MODES, closed_desk, room, server_at
 
 KEYWORDS = {
-    "type", "description", "enum", "const", "default", "minimum", "maximum", "minLength", "maxLength", "pattern",
-    "items", "properties", "required", "anyOf",
+    "type", "description", "enum", "const", "default", "minimum", "maximum", "minLength", "maxLength",
+    "pattern", "items", "properties", "required", "anyOf",
 }  # fmt: skip
 CORE_BYTES_MAX = 6_200
 """The whole core may have 7 000; pmm_context is still to come."""

@@ -74,7 +74,7 @@ def test_pain_12_a_nul_in_a_name_or_a_key_is_refused_by_name(wire: Wire) -> None
 
 
 def test_a_line_of_a_megabyte_is_recorded_and_one_byte_over_the_limit_is_refused(wire: Wire) -> None:
-    largest = "x " * (1_048_576 // 2)
+    largest = "x" * 1_048_576
 
     assert wire.call("pmm_record", content=largest)["id"]
     assert wire.call("pmm_record", content=largest + "x")["code"] == "too_large"
@@ -92,6 +92,19 @@ def test_requests_are_answered_in_any_number_at_once(wire: Wire) -> None:
     ids = {wire.answer(number)["result"]["structuredContent"]["id"] for number in numbers}
 
     assert len(ids) == len(numbers)
+
+
+def test_pain_47_the_answer_is_json_once_and_the_same_in_both_places(wire: Wire) -> None:
+    wire.call("pmm_record", content='{"quux": "b"}')
+    good = wire.ask("tools/call", {"name": "pmm_search", "arguments": {"query": "quux"}})["result"]
+    bad = wire.ask("tools/call", {"name": "pmm_get", "arguments": {"id": "ev:1"}})["result"]
+
+    for result, is_error in ((good, False), (bad, True)):
+        assert result.get("isError", False) is is_error
+        assert isinstance(result["structuredContent"], dict)
+        assert [json.loads(block["text"]) for block in result["content"]] == [result["structuredContent"]]
+    assert good["structuredContent"]["results"][0]["text"] == '{"quux": "b"}'
+    assert set(bad["structuredContent"]) == {"code", "message", "hint", "retryable"}
 
 
 def test_pain_06_what_a_tool_prints_does_not_reach_the_wire(tmp_path: Path, start: Start) -> None:

@@ -65,7 +65,7 @@ def test_any_reply_ends_its_turn(tmp_path: Path) -> None:
 def test_any_text_is_a_query(tmp_path: Path) -> None:
     async def first(mind: Mind) -> None:
         await mind.record("The pool holds 32 connections.", source="notes")
-        await mind.answer("COMMIT: ship it\nREFLECT:{\"n\":1}", prompt="健康?")
+        await mind.answer('COMMIT: ship it\nREFLECT:{"n":1}', prompt="健康?")
 
     marks = ("kind:", "status:", "since:", "anchor:", "label:", "source:", "pool", "健", "NEAR", *'"-:*( ')
     queries = st.one_of(ANY_TEXT, st.lists(st.sampled_from(marks), max_size=12).map("".join), st.just(""))

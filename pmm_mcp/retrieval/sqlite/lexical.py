@@ -1,9 +1,11 @@
 """Finding documents by their words, with FTS5."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-from pmm_mcp.ports import Query, Row, SqlValue
+from pmm_mcp.ports import Query, Row, SqlValue, View
+from pmm_mcp.queries import counters
 from pmm_mcp.queries.rows import named
 from pmm_mcp.retrieval.grammar import SearchText
 from pmm_mcp.retrieval.scope import Filters, Found
@@ -11,37 +13,73 @@ from pmm_mcp.retrieval.sqlite.match import match_expression
 
 CANDIDATES: Final = 400
 """How many of the best documents are looked at."""
+MANY_DOCUMENTS: Final = 50_000
+"""From here on a search keeps to its rarest terms."""
+POSTINGS_MAX: Final = 3_000
+"""How many passages the terms that are kept may occur in, together: to rank one takes two microseconds."""
 
 # Each document by its best passage before any is left out: one long text cannot crowd out the rest.
-_BEST: Final = """
+_FOUND: Final = """
 WITH hits AS MATERIALIZED (
   SELECT rowid AS id, rowid / 1000 AS doc, -bm25(passages_fts) AS score
   FROM passages_fts WHERE passages_fts MATCH :match
-), best AS (SELECT doc, id, MAX(score) AS score FROM hits GROUP BY doc)
+), best AS (
+  SELECT doc, id, MAX(score) AS score FROM hits GROUP BY doc
+), chosen AS (
+  SELECT d.doc, d.kind, d.anchor, d.conversation, d.speaker, d.ts, d.source, best.id, best.score
+  FROM best CROSS JOIN documents AS d ON d.doc = best.doc
+  WHERE 1 = 1 {conditions} ORDER BY best.score DESC, best.doc LIMIT :limit
+)
+SELECT c.doc, c.kind, c.anchor, c.conversation, c.speaker, c.ts, c.source, p.body, c.score
+FROM chosen AS c JOIN passages AS p ON p.id = c.id ORDER BY c.score DESC, c.doc
 """
-
-_COLUMNS: Final = "d.doc, d.kind, d.anchor, d.conversation, d.speaker, d.ts, d.source"
 
 
 class FtsLexical:
     """A `Lexical` on the passages table and its index."""
 
-    def search(
-        self, search: SearchText, *, anchors: Sequence[str] | None, filters: Filters
-    ) -> Query[tuple[Found, ...]]:
-        """Ask for the documents with the best passages, best first; ties by seq."""
+    async def search(
+        self, view: View, search: SearchText, *, anchors: Sequence[str] | None, filters: Filters
+    ) -> tuple[Found, ...]:
+        """Return the documents with the best passages, best first; ties by seq."""
+        if len(search.terms) > 1 and await view.ask(counters.documents(None)) > MANY_DOCUMENTS:
+            occurrences = await view.ask(_occurrences(search.terms))
+            search = replace(search, terms=_rarest(search.terms, occurrences))
         match = match_expression(search)
         if match is None:
-            return Query("SELECT 1 FROM documents WHERE 1 = 0", {}, lambda _rows: ())
+            return ()
         conditions, params = _conditions(anchors, filters)
-        # CROSS JOIN: the index leads, each hit looks up its document.
-        return Query(
-            f"{_BEST} SELECT {_COLUMNS}, p.body, best.score "
-            "FROM best CROSS JOIN documents AS d ON d.doc = best.doc JOIN passages AS p ON p.id = best.id "
-            f"WHERE 1 {conditions} ORDER BY best.score DESC, best.doc LIMIT :limit",
-            {**params, "match": match, "limit": CANDIDATES},
-            _scaled,
+        return await view.ask(
+            Query(
+                _FOUND.format(conditions=conditions),
+                {**params, "match": match, "limit": CANDIDATES},
+                _scaled,
+            )
         )
+
+
+def _occurrences(terms: Sequence[str]) -> Query[tuple[int, ...]]:
+    """Ask in how many passages each term occurs, counting no further than matters."""
+    counts = ", ".join(
+        "(SELECT COUNT(*) FROM (SELECT 1 FROM passages_fts "
+        f"WHERE passages_fts MATCH :term{n} LIMIT {POSTINGS_MAX + 1}))"
+        for n in range(len(terms))
+    )
+    matches = {f"term{n}": match_expression(SearchText(terms=(term,))) for n, term in enumerate(terms)}
+    return Query(f"SELECT {counts}", matches, lambda rows: tuple(rows[0]))
+
+
+def _rarest(terms: Sequence[str], occurrences: Sequence[int]) -> tuple[str, ...]:
+    """Return, in their order, the rarest terms that together occur seldom enough; at least the rarest."""
+    kept: set[str] = set()
+    total = 0
+    for count, term in sorted(zip(occurrences, terms, strict=True)):
+        total += count
+        if count and kept and total > POSTINGS_MAX:
+            break
+        if count:
+            kept.add(term)
+    return tuple(term for term in terms if term in kept) or tuple(terms[:1])
 
 
 def _conditions(anchors: Sequence[str] | None, filters: Filters) -> tuple[str, dict[str, SqlValue]]:
