@@ -1,12 +1,13 @@
 """The server: the SDK's, with one place where answers are made compact and errors become answers."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from mcp.server import MCPServer
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedResourceError, UnexpectedToolError
+from mcp.server.mcpserver.tools import Tool, ToolManager
 from mcp.shared.exceptions import MCPError
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, InputRequiredResult
 from pydantic import AnyUrl, ValidationError
@@ -17,7 +18,7 @@ from pmm_mcp.server.desk import Desk
 from pmm_mcp.server.instructions import instructions
 from pmm_mcp.server.logs import rich_left_out
 from pmm_mcp.server.refusals import answered, bad_arguments, refusal, told, unknown_tool
-from pmm_mcp.server.registry import tools_of
+from pmm_mcp.server.registry import names_of, tools_of
 from pmm_mcp.server.resources import add_resources
 from pmm_mcp.server.schemas import coerced, without_nulls
 from pmm_mcp.server.tools import FAMILIES
@@ -27,13 +28,29 @@ from pmm_mcp.server.visits import visit_of
 class Server(MCPServer):
     """The SDK's server, answering in our words."""
 
-    def __init__(self, desk: Desk, **declared: Any) -> None:
-        """Serve at this desk what is declared."""
+    def __init__(self, desk: Desk, *, tools: Callable[[], list[Tool]], instructions: str) -> None:
+        """Serve at this desk; the tools are made when a client first asks for them, after the handshake."""
+        self._make_tools = tools
+        self._made: ToolManager | None = None
         with rich_left_out():
             super().__init__(
-                "pmm", title="Governed memory", version=__version__, log_level="WARNING", **declared
+                "pmm",
+                title="Governed memory",
+                version=__version__,
+                instructions=instructions,
+                log_level="WARNING",
             )
         self._desk = desk
+
+    @property
+    def _tool_manager(self) -> ToolManager:
+        if self._made is None:
+            self._made = ToolManager(tools=self._make_tools())
+        return self._made
+
+    @_tool_manager.setter
+    def _tool_manager(self, empty: ToolManager) -> None:
+        """Leave out the one the SDK makes for itself: it holds nothing."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -76,9 +93,12 @@ class Server(MCPServer):
 def build_server(desk: Desk, *, toolsets: tuple[str, ...], read_only: bool) -> Server:
     """Return the server with the tools of these toolsets; whoever runs it also enters the desk."""
     families = [family for family in FAMILIES if family.toolset in toolsets]
-    tools = tools_of(families, desk, read_only=read_only)
-    listed = {tool.name for tool in tools}
-    server = Server(desk, instructions=instructions(listed), tools=tools)
+    listed = set(names_of(families, read_only=read_only))
+    server = Server(
+        desk,
+        tools=lambda: tools_of(families, desk, read_only=read_only),
+        instructions=instructions(listed),
+    )
     add_resources(server, desk, listed=listed)
     return server
 

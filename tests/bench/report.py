@@ -68,7 +68,7 @@ def save(name: str, rows: Sequence[Row]) -> None:
 
 
 def machine() -> str:
-    """What this ran on, and how fast it was just then: figures of two runs compare only as far as this does."""
+    """What this ran on, and how fast it was just then: two runs compare only as far as this does."""
     return (
         f"{os.cpu_count()} cores {platform.machine()}, Python {platform.python_version()}, "
         f"SQLite {sqlite3.sqlite_version}, a million empty loops in {_million_loops_s() * 1e3:.0f} ms"
