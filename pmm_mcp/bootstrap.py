@@ -64,6 +64,11 @@ class App:
     log: LedgerService
     imports: Imports
 
+    @property
+    def session(self) -> str:
+        """The name of this run of a server or a command, unlike any other."""
+        return self.ledger.holder.id[:12]
+
 
 def wire(
     ledger: Ledger,
@@ -150,11 +155,6 @@ async def open_app(
             await app.turns.aclose()
             if models is None and isinstance(chosen, Models):
                 await chosen.aclose()
-
-
-def new_session() -> str:
-    """Return a name for this run of a server or a command, unlike any other."""
-    return SystemIds().token(6).hex()
 
 
 def chat_models(settings: Settings, environment: Mapping[str, str]) -> Models:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Protocol
 
 import typer
 
-from pmm_mcp.bootstrap import App, new_session, open_app
+from pmm_mcp.bootstrap import App, open_app
 from pmm_mcp.cli.terminal import Answer, Terminal, silence_stdout
 from pmm_mcp.config import Settings, load_settings
 from pmm_mcp.domain.errors import LedgerUnavailableError
@@ -91,7 +91,7 @@ class Visit:
 
         """
         return Call(
-            actor=Actor(kind="human", name="cli", session=f"cli-{new_session()}"),
+            actor=Actor(kind="human", name="cli", session=f"cli-{app.session}"),
             place=await app.places.find(self.cwd or None),
             conversation=name(conversation, argument="conversation"),
             request_id=name(request_id, argument="request_id"),

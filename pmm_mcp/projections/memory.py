@@ -64,7 +64,7 @@ EVIDENCE = Table(
         "content_hash": TEXT,
         "importance": INTEGER,
     },
-    indexes=(("content_hash",), ("importance", "evidence")),
+    indexes=(("content_hash",), ("anchor", "importance", "evidence")),
 )
 DOCUMENT_COUNTS = Table(name="document_counts", key=("anchor",), columns={"anchor": TEXT, "total": INTEGER})
 

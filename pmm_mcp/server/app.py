@@ -94,11 +94,12 @@ def build_server(desk: Desk, *, toolsets: tuple[str, ...], read_only: bool) -> S
     """Return the server with the tools of these toolsets; whoever runs it also enters the desk."""
     families = [family for family in FAMILIES if family.toolset in toolsets]
     listed = set(names_of(families, read_only=read_only))
-    server = Server(
-        desk,
-        tools=lambda: tools_of(families, desk, read_only=read_only),
-        instructions=instructions(listed),
-    )
+
+    def tools() -> list[Tool]:
+        desk.begin()
+        return tools_of(families, desk, read_only=read_only)
+
+    server = Server(desk, tools=tools, instructions=instructions(listed))
     add_resources(server, desk, listed=listed)
     return server
 

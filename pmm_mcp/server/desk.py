@@ -6,33 +6,32 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from pmm_mcp.bootstrap import App
 from pmm_mcp.domain.errors import PmmError
+
+if TYPE_CHECKING:
+    from pmm_mcp.bootstrap import App
 
 logger = logging.getLogger(__name__)
 
-Opener = Callable[[], AbstractAsyncContextManager[App]]
+Opener = Callable[[], AbstractAsyncContextManager["App"]]
 
 
 @dataclass(slots=True)
 class Desk:
-    """Opens the app ahead of the first call; while it cannot be opened, every call says why.
+    """Opens the app when it is first needed; while it cannot be opened, every call says why.
 
-    `session` names this server process; a new day makes a new session of it. Entering the desk begins to
-    open the app, leaving it closes the app; both happen in one task of their own, whoever asks.
+    Leaving the desk closes the app; both happen in one task of their own, whoever asks.
     """
 
     opener: Opener
-    session: str
     _opened: "asyncio.Future[App] | None" = None
     _keeping: "asyncio.Task[None] | None" = None
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __aenter__(self) -> Self:
-        """Begin to open the app; what goes wrong is told to the calls."""
-        self._begin()
+        """Be there; nothing is opened yet."""
         return self
 
     async def __aexit__(
@@ -46,7 +45,12 @@ class Desk:
             self._keeping.cancel()
         await asyncio.gather(self._keeping, return_exceptions=True)
 
-    async def app(self) -> App:
+    def begin(self) -> None:
+        """Begin to open the app ahead of the first call; what goes wrong is told to the calls."""
+        if self._opened is None:
+            self._begin()
+
+    async def app(self) -> "App":
         """Return the app, opening it if need be.
 
         Raises:

@@ -19,13 +19,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from pmm_mcp import __version__
-from pmm_mcp.bootstrap import new_session, open_app
 from pmm_mcp.config import Settings
 from pmm_mcp.domain.errors import InvalidArgumentError, PmmError
 from pmm_mcp.server.app import Server, build_server
 from pmm_mcp.server.bodies import MendedBodies
 from pmm_mcp.server.desk import Desk
 from pmm_mcp.server.logs import log_to_file
+from pmm_mcp.server.opening import opening
 from pmm_mcp.server.tokens import TokenFile, TokenGate
 
 CLOSE_S_MAX: Final = 3
@@ -118,7 +118,7 @@ def serve_http(
         tokens.load()
     roots, toolsets = _roots(settings), settings.chosen_toolsets()
     log_to_file(settings)
-    desk = Desk(lambda: open_app(settings, role="server over HTTP", roots=roots), session=new_session())
+    desk = Desk(opening(settings, role="server over HTTP", roots=roots))
     server = build_server(desk, toolsets=toolsets, read_only=settings.read_only)
     _add_health(server, desk)
     app = _application(server, sse=sse, security=security, tokens=tokens)

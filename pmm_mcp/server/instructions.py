@@ -4,8 +4,6 @@ import re
 from collections.abc import Set
 from typing import Final
 
-from pmm_mcp.services.turn import PROTOCOL
-
 _TOOL: Final = re.compile(r"\bpmm_[a-z_]+")
 
 # One thing a line; a line is said when every tool it names is listed. The vital ones come first.
@@ -32,6 +30,8 @@ def instructions(listed: Set[str]) -> str:
 
 def long_form(listed: Set[str]) -> str:
     """Return how to work with this memory, at length."""
+    from pmm_mcp.services.turn import PROTOCOL
+
     return _LONG_FORM.format(instructions=instructions(listed), protocol=PROTOCOL)
 
 

@@ -12,7 +12,7 @@ from pmm_mcp.server.tools import FAMILIES
 
 def listed_tools() -> Iterator[tuple[str, Tool]]:
     """Return every tool with its toolset, in the order they are listed."""
-    desk = Desk(nullcontext, session="")  # type: ignore[arg-type]  # never opened
+    desk = Desk(nullcontext)  # type: ignore[arg-type]  # never opened
     for family in FAMILIES:
         for tool in tools_of((family,), desk, read_only=False):
             yield family.toolset, tool

@@ -11,38 +11,38 @@ from mcp.types import ToolAnnotations
 from pydantic import ConfigDict
 
 from pmm_mcp.server.desk import Desk
-from pmm_mcp.server.families import Effect, Family, ToolFunction, title_of
+from pmm_mcp.server.families import Family, Listed, ToolFunction
 from pmm_mcp.server.schemas import portable
 from pmm_mcp.server.visits import visit_of
 
 
 def names_of(families: Iterable[Family], *, read_only: bool) -> list[str]:
     """Return the names of the tools that `tools_of` returns, at no cost."""
-    return [function.__name__ for function, _ in _chosen(families, read_only=read_only)]
+    return [tool.name for tool in _chosen(families, read_only=read_only)]
 
 
 def tools_of(families: Iterable[Family], desk: Desk, *, read_only: bool) -> list[Tool]:
     """Return every tool of the families, or only those that read. It takes a few milliseconds for each."""
-    return [_tool(function, effect, desk) for function, effect in _chosen(families, read_only=read_only)]
+    return [_tool(tool, desk) for tool in _chosen(families, read_only=read_only)]
 
 
-def _chosen(families: Iterable[Family], *, read_only: bool) -> Iterator[tuple[ToolFunction, Effect]]:
+def _chosen(families: Iterable[Family], *, read_only: bool) -> Iterator[Listed]:
     for family in families:
-        for function, effect in family.tools:
-            if effect.read_only or not read_only:
-                yield function, effect
+        for tool in family.tools:
+            if tool.effect.read_only or not read_only:
+                yield tool
 
 
-def _tool(function: ToolFunction, effect: Effect, desk: Desk) -> Tool:
+def _tool(listed: Listed, desk: Desk) -> Tool:
     tool = Tool.from_function(
-        _bind(function, desk),
-        title=title_of(function),
+        _bind(listed.load(), desk),
+        title=listed.title,
         annotations=ToolAnnotations(
-            title=title_of(function),
-            read_only_hint=effect.read_only,
-            idempotent_hint=effect.idempotent,
+            title=listed.title,
+            read_only_hint=listed.effect.read_only,
+            idempotent_hint=listed.effect.idempotent,
             destructive_hint=False,
-            open_world_hint=effect.open_world,
+            open_world_hint=listed.effect.open_world,
         ),
     )
     model = tool.fn_metadata.arg_model

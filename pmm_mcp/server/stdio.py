@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from mcp.server.stdio import stdio_server
 
-from pmm_mcp.bootstrap import new_session, open_app
 from pmm_mcp.config import load_settings
 from pmm_mcp.domain.errors import PmmError
 from pmm_mcp.server.app import Server, build_server
 from pmm_mcp.server.desk import Desk
 from pmm_mcp.server.lines import claim_stdin, lines_of
 from pmm_mcp.server.logs import log_to_file
+from pmm_mcp.server.opening import opening
 from pmm_mcp.server.parent import WATCH_EVERY_S, client_gone
 from pmm_mcp.server.signals import on_signal
 
@@ -35,7 +35,7 @@ def serve_stdio(*, watch_every_s: float = WATCH_EVERY_S) -> None:
         sys.stderr.write(f"pmm-mcp: {error}\n{error.hint or ''}\n")
         sys.exit(2)
     log_to_file(settings)
-    desk = Desk(lambda: open_app(settings, role="server over stdio"), session=new_session())
+    desk = Desk(opening(settings, role="server over stdio"))
     server = build_server(desk, toolsets=toolsets, read_only=settings.read_only)
     code = 0
     try:

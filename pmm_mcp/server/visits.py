@@ -2,16 +2,17 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import Context
 
-from pmm_mcp.bootstrap import App
 from pmm_mcp.domain.errors import LedgerUnavailableError, ReadOnlyError
-from pmm_mcp.domain.names import as_name, name
-from pmm_mcp.domain.records import Actor, Call
 from pmm_mcp.server.desk import Desk
 from pmm_mcp.server.tokens import SCOPE_KEY, Grant
+
+if TYPE_CHECKING:
+    from pmm_mcp.bootstrap import App
+    from pmm_mcp.domain.records import Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Visit:
                     hint="Use a token made for the ledger of this server.",
                 )
 
-    async def app(self) -> App:
+    async def app(self) -> "App":
         """Return the app.
 
         Raises:
@@ -57,13 +58,16 @@ class Visit:
         """
         return await self.desk.app()
 
-    async def call(self, *, cwd: str = "", conversation: str = "", request_id: str = "") -> Call:
+    async def call(self, *, cwd: str = "", conversation: str = "", request_id: str = "") -> "Call":
         """Return who calls from where, as the ledger records it.
 
         Raises:
             InvalidArgumentError: an argument is malformed.
 
         """
+        from pmm_mcp.domain.names import as_name, name
+        from pmm_mcp.domain.records import Actor, Call
+
         app = await self.desk.app()
         day = datetime.fromtimestamp(app.clock.now_us() / 1_000_000, UTC)
         grant = "" if self.grant is None else self.grant.name
@@ -71,7 +75,7 @@ class Visit:
             actor=Actor(
                 kind="agent",
                 name=as_name(self.client, otherwise=grant or "client"),
-                session=f"{grant or self.desk.session}-{day:%Y%m%d}",
+                session=f"{grant or app.session}-{day:%Y%m%d}",
             ),
             place=await app.places.find(cwd.strip() or None),
             conversation=name(conversation, argument="conversation"),

@@ -181,7 +181,7 @@ def test_instructions_are_added_only_when_asked_for(cli: Cli, home: Path) -> Non
 def test_instructions_are_six_lines_that_name_tools_there_are() -> None:
     lines = INSTRUCTIONS.splitlines()
 
-    tools = {function.__name__ for family in FAMILIES for function, *_ in family.tools}
+    tools = {tool.name for family in FAMILIES for tool in family.tools}
     assert (lines[0], lines[-1], len(lines)) == (BEGIN, END, 8)
     assert set(re.findall(r"`(\w+)`", INSTRUCTIONS)) <= tools
 

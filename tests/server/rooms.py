@@ -40,7 +40,7 @@ def opened(settings: Settings, *replies: Reply) -> AbstractAsyncContextManager[A
 
 def closed_desk() -> Desk:
     """A desk that nobody goes to."""
-    return Desk(lambda: opened(Settings()), session="test")
+    return Desk(lambda: opened(Settings()))
 
 
 def server_at(desk: Desk, *, toolsets: tuple[str, ...] = TOOLSETS, read_only: bool = False) -> Server:
@@ -51,7 +51,7 @@ def server_at(desk: Desk, *, toolsets: tuple[str, ...] = TOOLSETS, read_only: bo
 async def room(home: Path, *replies: Reply, mode: str = "legacy", **settings: Any) -> AsyncGenerator[Client]:
     """A client of the whole program, in this process."""
     chosen = await settings_at(home, **settings)
-    desk = Desk(lambda: opened(chosen, *replies), session="test")
+    desk = Desk(lambda: opened(chosen, *replies))
     async with desk, Client(server_at(desk), mode=mode, read_timeout_seconds=30) as client:
         yield client
 

@@ -147,7 +147,7 @@ async def test_pain_09_the_handshake_does_not_wait_for_the_ledger(tmp_path: Path
         async with opened(settings) as app:
             yield app
 
-    desk = Desk(slow, session="test")
+    desk = Desk(slow)
     async with asyncio.timeout(20), desk, Client(server_at(desk), mode="legacy") as client:
         assert (await client.list_tools()).tools
         call = asyncio.create_task(client.call_tool("pmm_status", {}))
@@ -161,7 +161,7 @@ def test_pain_09_nothing_heavy_is_loaded_before_it_is_needed() -> None:
     heavy = {"openai", "ollama", "typer", "rich", "numpy", "tokenizers", "pmm_mcp.cli", "pmm_mcp.server.http"}
     code = (
         "import sys; import pmm_mcp.server.stdio as s; from pmm_mcp.server.desk import Desk;"
-        "s.build_server(Desk(None, session=''), toolsets=('core', 'ledger'), read_only=False);"
+        "s.build_server(Desk(None), toolsets=('core', 'ledger'), read_only=False);"
         f"print([name for name in {sorted(heavy)} if name in sys.modules])"
     )
     loaded = subprocess.run(
@@ -180,7 +180,7 @@ async def test_a_desk_that_failed_to_open_tries_again_at_the_next_call(tmp_path:
             raise LedgerUnavailableError("not yet")
         return opened(settings)
 
-    async with asyncio.timeout(20), Desk(opener, session="test") as desk:
+    async with asyncio.timeout(20), Desk(opener) as desk:
         with pytest.raises(LedgerUnavailableError, match="not yet"):
             await desk.app()
         assert isinstance(await desk.app(), App)
@@ -190,7 +190,7 @@ async def test_a_desk_that_failed_to_open_tries_again_at_the_next_call(tmp_path:
 
 async def test_a_call_that_is_cancelled_does_not_cancel_the_opening(tmp_path: Path) -> None:
     settings = await settings_at(tmp_path)
-    async with asyncio.timeout(20), Desk(lambda: opened(settings), session="test") as desk:
+    async with asyncio.timeout(20), Desk(lambda: opened(settings)) as desk:
         impatient = asyncio.create_task(desk.app())
         await asyncio.sleep(0)
         impatient.cancel()

@@ -127,7 +127,7 @@ def test_health_needs_no_token_and_says_nothing_about_the_ledger(site: Site) -> 
 
 async def test_health_says_when_the_ledger_cannot_be_read(tmp_path: Path) -> None:
     settings = await settings_at(tmp_path, db=tmp_path)
-    async with Desk(lambda: opened(settings), session="test") as desk:
+    async with Desk(lambda: opened(settings)) as desk:
         answer = await health(desk)
 
     assert answer.status_code == 503

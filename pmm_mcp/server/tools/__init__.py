@@ -1,9 +1,27 @@
-"""The tools. Each family registers by being named here."""
+"""The tools, as a table: each registers by being named here, in the order an agent meets it."""
 
 from typing import Final
 
-from pmm_mcp.server.families import Family
-from pmm_mcp.server.tools.core import CORE
-from pmm_mcp.server.tools.ledger import LEDGER
+from pmm_mcp.server.families import APPENDS, ASKS_A_MODEL, READS, Family, Listed
 
-FAMILIES: Final[tuple[Family, ...]] = (CORE, LEDGER)
+FAMILIES: Final[tuple[Family, ...]] = (
+    Family(
+        "core",
+        (
+            Listed("pmm_status", "status", READS),
+            Listed("pmm_turn", "turn", ASKS_A_MODEL),
+            Listed("pmm_turn_begin", "turn", APPENDS),
+            Listed("pmm_turn_finish", "turn", APPENDS),
+            Listed("pmm_search", "memory", READS),
+            Listed("pmm_record", "memory", APPENDS),
+            Listed("pmm_get", "memory", READS),
+        ),
+    ),
+    Family(
+        "ledger",
+        (
+            Listed("pmm_ledger_events", "ledger", READS),
+            Listed("pmm_ledger_verify", "ledger", READS),
+        ),
+    ),
+)

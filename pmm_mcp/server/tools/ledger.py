@@ -1,10 +1,9 @@
 """The ledger toolset."""
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field
 
-from pmm_mcp.server.families import READS, Family
 from pmm_mcp.server.tools.arguments import Cursor, Limit
 from pmm_mcp.server.visits import Visit
 from pmm_mcp.services.ledger import EventsResult, VerifyResult
@@ -33,6 +32,3 @@ async def pmm_ledger_verify(
     """Recompute every hash of the ledger from its stored bytes and name the first that does not hold."""
     app = await visit.app()
     return await app.log.verify(from_seq=from_seq, projections=projections)
-
-
-LEDGER: Final = Family("ledger", ((pmm_ledger_events, READS), (pmm_ledger_verify, READS)))
