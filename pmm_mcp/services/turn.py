@@ -1,45 +1,36 @@
 """Turns: a prompt answered by a model of ours, or by the calling agent itself."""
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from pmm_mcp.context.fit import fitted
 from pmm_mcp.context.pack import Pack, context_id
 from pmm_mcp.context.quoting import tokens_of
-from pmm_mcp.context.render import render
 from pmm_mcp.context.select import Selector
-from pmm_mcp.domain.admission import TEXT_BYTES_MAX, Admitted
-from pmm_mcp.domain.control_lines import Parsed
+from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.errors import (
     InvalidArgumentError,
     NotFoundError,
-    PmmError,
     RequestIdConflictError,
-    SecretRefusedError,
-    TooLargeError,
     TurnClosedError,
 )
-from pmm_mcp.domain.events.turn import AssistantMessage, GenerationFailure, TurnMetrics, UserMessage
+from pmm_mcp.domain.events.turn import AssistantMessage, GenerationFailure, UserMessage
 from pmm_mcp.domain.ids import parse_id, public_id
 from pmm_mcp.domain.names import as_name
-from pmm_mcp.domain.records import Actor, Call, Draft, Recorded
+from pmm_mcp.domain.records import Call, Draft, Recorded
 from pmm_mcp.domain.sizes import cut
 from pmm_mcp.domain.times import timestamp
-from pmm_mcp.ports import ChatModel, ChatModels, Clock, Ledger, ModelReply, OtherLedgers, Prompt, Transaction
+from pmm_mcp.ports import ChatModel, ChatModels, Clock, Ledger, OtherLedgers, Transaction
 from pmm_mcp.queries import commitments, events, turns
+from pmm_mcp.services.answering import Answering, runtime_of
 from pmm_mcp.services.boundary import Boundary
 from pmm_mcp.services.results import Result
 from pmm_mcp.services.running import RunningTurns
-from pmm_mcp.turn.effects import references
-from pmm_mcp.turn.ending import Answered, Ending, Unanswered, open_turn, read_result, selection_of
+from pmm_mcp.turn.ending import Answered, Ending, Unanswered, read_result, selection_of
 from pmm_mcp.turn.outcome import TurnResult, citable, cited_events, closed_commitments, result_of
-from pmm_mcp.turn.parse import parse
-from pmm_mcp.turn.prompt import PRIMER, PROTOCOL, system_prompt
-from pmm_mcp.turn.recovery import interruption
+from pmm_mcp.turn.prompt import PRIMER, PROTOCOL
 
 __all__ = ["PROTOCOL", "BegunTurn", "TurnResult", "TurnService", "TurnSettings"]
 
@@ -47,8 +38,6 @@ DEADLINE_S_MAX: Final = 86_400
 OUTPUT_TOKENS_MAX: Final = 32_768
 USER_BYTES: Final = 1_000
 CONTEXT_BYTES: Final = 5_400
-_ON_THE_LOOP_CHARS_MAX: Final = 65_536
-_NOTHING_SAID: Final = Parsed(visible="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +79,18 @@ class TurnService:
     clock: Clock
     settings: TurnSettings = field(default_factory=TurnSettings)
     _running: RunningTurns = field(default_factory=RunningTurns)
+    _answering: Answering = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Put together what asks a model."""
+        self._answering = Answering(
+            ledger=self.ledger,
+            selector=self.selector,
+            boundary=self.boundary,
+            others=self.others,
+            clock=self.clock,
+            deadline_s=self.settings.deadline_s,
+        )
 
     async def run(
         self,
@@ -119,8 +120,8 @@ class TurnService:
             budget = output_tokens or self.settings.output_tokens
             self._running.start(
                 opened.turn,
-                self._answer(opened.turn, admitted.value, chat, budget, call),
-                interrupt=partial(self._interrupt, opened.turn, "cancelled", call),
+                self._answering.answer(opened.turn, admitted.value, chat, budget, call),
+                interrupt=partial(self._answering.interrupt, opened.turn, "cancelled", call),
             )
         has_ended = await self._running.wait_for(opened.turn, patience_s=self.settings.patience_s)
         result = await self.result(opened.turn, include_events=include_events)
@@ -138,13 +139,8 @@ class TurnService:
                 f"deadline_s: {deadline_s} is not allowed", hint=f"It is a number from 1 to {DEADLINE_S_MAX}."
             )
         admitted = await self._prompt(prompt)
-        async with self.ledger.reader.view() as view:
-            before = await view.ask(events.head()) + 1
-            pack = await self.selector.select(
-                view, admitted.value, place=call.place, conversation=call.conversation, before=before
-            )
-        pack, context = fitted(pack, bytes_max=CONTEXT_BYTES)
-        runtime = _runtime(call)
+        pack, context = await self._context(admitted.value, call)
+        runtime = runtime_of(call)
 
         def work(tx: Transaction) -> tuple[int, int, bool]:
             deadline_us = tx.now_us + deadline_s * 1_000_000
@@ -159,6 +155,8 @@ class TurnService:
             return recorded.seq, event.deadline_us, True
 
         turn, deadline_us, repeated = await self.ledger.write(work, call=call, again=again)
+        if repeated:
+            pack, context = await self._context(admitted.value, call, before=turn)
         return BegunTurn(
             turn=public_id("turn", turn),
             system=f"{PRIMER}\n\n{PROTOCOL}",
@@ -193,12 +191,12 @@ class TurnService:
             )
         said: Answered | Unanswered
         if admitted.value.strip():
-            said = await self._answered(
+            said = await self._answering.read(
                 AssistantMessage(model=label), admitted, shown=citable(records), quotation=False
             )
         else:
             said = Unanswered(event=GenerationFailure(status="empty", reason="empty_reply", model=label))
-        ending = Ending(turn=seq, said=said, model=call.actor, runtime=_runtime(call))
+        ending = Ending(turn=seq, said=said, model=call.actor, runtime=runtime_of(call))
 
         def again(tx: Transaction, recorded: Recorded) -> TurnResult | None:
             if recorded.turn != seq or recorded.texts.get("reply", "") not in (admitted.value, None):
@@ -240,6 +238,18 @@ class TurnService:
         """Interrupt the turns that are still running, and wait until that is on record."""
         await self._running.aclose()
 
+    async def _context(self, prompt: str, call: Call, *, before: int = 0) -> tuple[Pack, str]:
+        """Return what a turn begun now, or at the seq `before`, shows; it fits into an answer."""
+        async with self.ledger.reader.view() as view:
+            pack = await self.selector.select(
+                view,
+                prompt,
+                place=call.place,
+                conversation=call.conversation,
+                before=before or await view.ask(events.head()) + 1,
+            )
+        return fitted(pack, bytes_max=CONTEXT_BYTES)
+
     # ------------------------------------------------------------------------------ asking a model
 
     async def _open(self, prompt: Admitted, chat: ChatModel, call: Call) -> _Opened:
@@ -249,7 +259,7 @@ class TurnService:
         async def close() -> None:
             opened = await opening
             if not opened.repeated:
-                await self._interrupt(opened.turn, "cancelled", call)
+                await self._answering.interrupt(opened.turn, "cancelled", call)
 
         try:
             return await asyncio.shield(opening)
@@ -276,100 +286,6 @@ class TurnService:
 
         return await self.ledger.write(work, call=call, again=again)
 
-    async def _answer(self, turn: int, prompt: str, chat: ChatModel, budget: int, call: Call) -> None:
-        try:
-            async with self.ledger.reader.view() as view:
-                pack = await self.selector.select(
-                    view, prompt, place=call.place, conversation=call.conversation, before=turn
-                )
-            context = render(pack)
-            system = system_prompt(context)
-            started = self.clock.monotonic()
-            asked = Prompt(system=system, user=prompt, budget_tokens=budget, quotable=_quotable(pack))
-            reply = await chat.ask(asked)
-            spent_ms = max(0, round((self.clock.monotonic() - started) * 1_000))
-            ending = Ending(
-                turn=turn,
-                said=await self._said(reply, chat, pack, spent_ms),
-                model=_speaking(chat.name, call),
-                runtime=_runtime(call),
-                selection=selection_of(pack, tokens=tokens_of(context)),
-                metrics=TurnMetrics(
-                    model_ms=spent_ms,
-                    prompt_tokens=reply.prompt_tokens,
-                    system_tokens=tokens_of(system),
-                    reply_tokens=reply.reply_tokens,
-                ),
-            )
-            await self.ledger.write(ending.write, call=_unkeyed(call))
-        except BaseException as error:
-            reason = "cancelled" if isinstance(error, asyncio.CancelledError) else "internal"
-            with suppress(PmmError):
-                await asyncio.shield(self._interrupt(turn, reason, call))
-            raise
-
-    async def _said(
-        self, reply: ModelReply, chat: ChatModel, pack: Pack, spent_ms: int
-    ) -> Answered | Unanswered:
-        label = as_name(chat.name, otherwise="model")
-        try:
-            text = await self.boundary.admit(reply.text, field="reply")
-        except TooLargeError:
-            head = reply.text.encode("utf-8", "replace")[:TEXT_BYTES_MAX].decode("utf-8", "ignore")
-            cut_off = replace(reply, status="truncated", reason="too_large", text=head)
-            return await self._said(cut_off, chat, pack, spent_ms)
-        except SecretRefusedError:
-            return Unanswered(
-                event=GenerationFailure(
-                    status="indeterminate", reason="secret_refused", model=label, latency_ms=spent_ms
-                )
-            )
-        if reply.status == "complete" and text.value.strip():
-            event = AssistantMessage(model=label, quotation=reply.quotation, latency_ms=spent_ms)
-            return await self._answered(event, text, shown=pack.shown, quotation=reply.quotation)
-        status = "empty" if reply.status == "complete" else reply.status
-        return Unanswered(
-            event=GenerationFailure(
-                status=status,
-                reason=reply.reason or status,
-                category=reply.category or None,
-                model=label,
-                size_bytes=len(text.value.encode()),
-                latency_ms=spent_ms,
-            ),
-            partial=text,
-        )
-
-    async def _answered(
-        self, event: AssistantMessage, reply: Admitted, *, shown: frozenset[int], quotation: bool
-    ) -> Answered:
-        if quotation:
-            return Answered(event=event, reply=reply, parsed=_NOTHING_SAID)
-        if len(reply.value) > _ON_THE_LOOP_CHARS_MAX:
-            parsed = await asyncio.to_thread(parse, reply.value)
-        else:
-            parsed = parse(reply.value)
-        return Answered(
-            event=event,
-            reply=reply,
-            parsed=parsed,
-            shown=shown,
-            hashes=await self._hashes(parsed),
-            secrets=self.boundary.secrets,
-        )
-
-    async def _hashes(self, parsed: Parsed) -> Mapping[tuple[str, int], str]:
-        found = {target: await self.others.hash_of(*target) for target in references(parsed)}
-        return {target: digest for target, digest in found.items() if digest is not None}
-
-    async def _interrupt(self, turn: int, reason: str, call: Call) -> None:
-        def work(tx: Transaction) -> None:
-            found = open_turn(tx, turn)
-            if found.status == "open":
-                tx.append(interruption(found, reason=reason, session=call.actor.session))
-
-        await self.ledger.write(work, call=_unkeyed(call))
-
     # ------------------------------------------------------------------------------------ the rest
 
     async def _prompt(self, prompt: str) -> Admitted:
@@ -391,7 +307,6 @@ class TurnService:
         self, result: TurnResult, chat: ChatModel, *, is_running: bool, is_repeated: bool
     ) -> TurnResult:
         still = is_running and result.generation_status == "running"
-        still = is_running and result.generation_status == "running"
         running = f'the model is still answering; ask pmm_get(id="{result.turn}") later' if still else None
         offline = (
             "no model is configured, so this quotes the ledger; set PMM_MCP_MODEL "
@@ -410,20 +325,3 @@ def _same_prompt(recorded: Recorded, prompt: Admitted) -> UserMessage:
     if not isinstance(event, UserMessage) or recorded.texts["prompt"] not in (prompt.value, None):
         raise RequestIdConflictError(recorded.request_id)
     return event
-
-
-def _quotable(pack: Pack) -> list[tuple[str, str]]:
-    return [(item_id, hit.passage) for item_id, hit in zip(pack.item_ids, pack.found, strict=True)]
-
-
-def _speaking(model: str, call: Call) -> Actor:
-    return Actor(kind="model", name=as_name(model, otherwise="model"), session=call.actor.session)
-
-
-def _runtime(call: Call) -> Actor:
-    return Actor(kind="runtime", name="turn", session=call.actor.session)
-
-
-def _unkeyed(call: Call) -> Call:
-    """The request id belongs to the write that opened the turn, not to the one that ends it."""
-    return Call(actor=call.actor, place=call.place, conversation=call.conversation)
