@@ -32,7 +32,7 @@ class Selector:
         pairs = await view.ask(
             turns.last_pairs(anchor=place.home, conversation=conversation, before=before, limit=PAIRS)
         )
-        promised = await view.ask(commitments.open_at(place.visible, limit=COMMITMENTS_MAX))
+        promised = await view.ask(commitments.open_at(place.visible, limit=COMMITMENTS_MAX, before=before))
         in_pairs = {seq for pair in pairs for seq in (pair.turn, pair.terminal)}
         return Pack(
             head=min(head, before - 1),

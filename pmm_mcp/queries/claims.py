@@ -16,14 +16,14 @@ class AcceptedClaim:
     payload: str | None
 
 
-def latest(*, type: str, domain: str, subject: str, anchor: str) -> Query[AcceptedClaim | None]:
-    """Ask for the newest claim of a type about a subject at a place."""
+def about(*, domain: str, subject: str, anchor: str, limit: int) -> Query[tuple[AcceptedClaim, ...]]:
+    """Ask for the newest claims about a subject at a place, of whatever type, newest first."""
     return Query(
         """
         SELECT claim, type, domain, subject, payload FROM claims
-        WHERE type = :type AND domain = :domain AND subject = :subject AND anchor = :anchor
-        ORDER BY claim DESC LIMIT 1
+        WHERE domain = :domain AND subject = :subject AND anchor = :anchor
+        ORDER BY claim DESC LIMIT :limit
         """,
-        {"type": type, "domain": domain, "subject": subject, "anchor": anchor},
-        lambda rows: AcceptedClaim(*rows[0]) if rows else None,
+        {"domain": domain, "subject": subject, "anchor": anchor, "limit": limit},
+        lambda rows: tuple(AcceptedClaim(*row) for row in rows),
     )

@@ -3,12 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pmm_mcp.domain.ids import SEQ_MAX
 from pmm_mcp.ports import Query, Row, SqlValue
 from pmm_mcp.queries.rows import named, number, scalar
 
 _SELECT = """
 SELECT c.commitment, c.cid, c.text, s.status, s.outcome, c.anchor, c.turn, c.opened_at, s.from_seq
-FROM commitments AS c JOIN commitment_states AS s ON s.commitment = c.commitment
+FROM commitments AS c CROSS JOIN commitment_states AS s ON s.commitment = c.commitment
+"""
+_OPEN = """
+SELECT c.commitment, c.cid, c.text, s.status, s.outcome, c.anchor, c.turn, c.opened_at, s.from_seq
+FROM commitment_states AS s JOIN commitments AS c ON c.commitment = s.commitment
 """
 
 
@@ -63,13 +68,14 @@ def by_cid(cid: str, *, anchor: str) -> Query[Commitment | None]:
     return _one("c.cid = :cid", {"cid": cid, "anchor": anchor}, order=order)
 
 
-def open_at(anchors: Sequence[str], *, limit: int) -> Query[tuple[Commitment, ...]]:
-    """Ask for the newest open ones at these places, oldest first."""
+def open_at(anchors: Sequence[str], *, limit: int, before: int = SEQ_MAX) -> Query[tuple[Commitment, ...]]:
+    """Ask for the newest ones that were open at these places just before a seq, oldest first."""
     places, params = named(anchors, prefix="a")
     return Query(
-        f"{_SELECT} WHERE s.status = 'open' AND s.to_seq IS NULL AND c.anchor IN ({places}) "
+        f"{_OPEN} WHERE s.status = 'open' AND s.from_seq < :before "
+        f"AND (s.to_seq IS NULL OR s.to_seq >= :before) AND c.anchor IN ({places}) "
         "ORDER BY c.commitment DESC LIMIT :limit",
-        {**params, "limit": limit},
+        {**params, "limit": limit, "before": before},
         lambda rows: tuple(Commitment(*row) for row in reversed(rows)),
     )
 

@@ -73,20 +73,26 @@ def page(
     until: int | None = None,
 ) -> Query[tuple[Recorded, ...]]:
     """Ask for up to `limit` events after a seq, in order."""
-    conditions, params = ["seq > :after"], dict[str, SqlValue]({"after": after, "limit": limit})
+    conditions, params = ["seq > :after"], dict[str, SqlValue]({"after": after})
+    if until is not None:
+        conditions.append("seq <= :until")
+        params["until"] = until
+    if turn is not None:
+        # A turn has few events, a kind may have millions: the kinds are looked at afterwards.
+        where = " AND ".join((*conditions, "(seq = :turn OR turn = :turn)"))
+        events = f"SELECT seq, record, hash FROM events WHERE {where}"
+        return Query(
+            _WITH_TEXTS.format(events=events),
+            {**params, "turn": turn},
+            lambda rows: tuple(one for one in recorded(rows) if not kinds or one.kind in kinds)[:limit],
+        )
     if kinds:
         places, values = named(kinds, prefix="k")
         conditions.append(f"kind IN ({places})")
         params |= values
-    if turn is not None:
-        conditions.append("(seq = :turn OR turn = :turn)")
-        params["turn"] = turn
-    if until is not None:
-        conditions.append("seq <= :until")
-        params["until"] = until
     where = " AND ".join(conditions)
     events = f"SELECT seq, record, hash FROM events WHERE {where} ORDER BY seq LIMIT :limit"
-    return Query(_WITH_TEXTS.format(events=events), params, recorded)
+    return Query(_WITH_TEXTS.format(events=events), {**params, "limit": limit}, recorded)
 
 
 def tail(limit: int) -> Query[tuple[Recorded, ...]]:

@@ -41,11 +41,13 @@ def by_seq(turn: int) -> Query[Turn | None]:
     )
 
 
-def unfinished() -> Query[tuple[Turn, ...]]:
-    """Ask for every open turn."""
+def perhaps_abandoned(*, now_us: int, limit: int) -> Query[tuple[Turn, ...]]:
+    """Ask for open turns that are overdue, or that some process is answering, overdue ones first."""
     return Query(
-        f"SELECT {_COLUMNS} FROM turns WHERE status = 'open' ORDER BY turn",
-        {},
+        f"SELECT {_COLUMNS} FROM turns "
+        "WHERE status = 'open' AND (deadline_us <= :now_us OR holder IS NOT NULL) "
+        "ORDER BY CASE WHEN deadline_us <= :now_us THEN 0 ELSE 1 END, turn LIMIT :limit",
+        {"now_us": now_us, "limit": limit},
         _turns,
     )
 

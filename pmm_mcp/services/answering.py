@@ -73,7 +73,10 @@ class Answering:
             raise
 
     async def _end(self, ending: Ending, call: Call) -> None:
-        """Write the end of a turn; while the ledger is busy, as by an import, try again: a reply is dear."""
+        """Write the end of a turn; a reply is dear, so its words are kept even where its effects cannot be.
+
+        While the ledger is busy, as during an import, it is tried again until the turn's deadline.
+        """
         until = self.clock.monotonic() + self.deadline_s
         while True:
             try:
@@ -83,6 +86,10 @@ class Answering:
                 if self.clock.monotonic() >= until:
                     raise
                 await asyncio.sleep((busy.retry_after_ms or 0) / 1_000)
+            except PmmError as error:
+                if isinstance(ending.said, Unanswered):
+                    raise
+                ending = replace(ending, said=_without_effects(ending.said, reason=error.code))
 
     async def _said(
         self, reply: ModelReply, chat: ChatModel, pack: Pack, spent_ms: int
@@ -148,6 +155,17 @@ class Answering:
                 tx.append(interruption(found, reason=reason, session=call.actor.session))
 
         await self.ledger.write(work, call=_unkeyed(call))
+
+
+def _without_effects(said: Answered, *, reason: str) -> Unanswered:
+    event = GenerationFailure(
+        status="indeterminate",
+        reason=reason,
+        model=said.event.model,
+        size_bytes=len(said.reply.value.encode()),
+        latency_ms=said.event.latency_ms,
+    )
+    return Unanswered(event=event, partial=said.reply)
 
 
 def _quotable(pack: Pack) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ the page: claims, commitments opened, commitments closed, references, reflection
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from pmm_mcp.domain import commitments as same_promise
 from pmm_mcp.domain.admission import Admitted, SecretsMode, admit
@@ -39,6 +39,9 @@ from pmm_mcp.domain.records import Actor, Draft, Recorded
 from pmm_mcp.ports import Transaction
 from pmm_mcp.queries import claims, commitments, events
 from pmm_mcp.queries.turns import Turn
+
+CONTRADICTIONS_MAX: Final = 10
+"""How many earlier claims about a subject are looked at."""
 
 _BECOME_EVIDENCE = frozenset(("fact", "decision"))
 
@@ -167,23 +170,29 @@ def _objection(effects: _Effects, claim: Claim) -> ClaimProblem | None:
 
 
 def _contradicted(effects: _Effects, claim: Claim, payload: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the last claim of the same kind about the same subject, if it says otherwise."""
+    """Return the claims about the same subject that say otherwise."""
     if "value" not in payload:
         return ()
-    last = effects.tx.ask(
-        claims.latest(
-            type=claim.type, domain=claim.domain, subject=claim.subject, anchor=effects.speaker.turn.anchor
+    earlier = effects.tx.ask(
+        claims.about(
+            domain=claim.domain,
+            subject=claim.subject,
+            anchor=effects.speaker.turn.anchor,
+            limit=CONTRADICTIONS_MAX,
         )
     )
-    if last is None or last.payload is None:
-        return ()
-    try:
-        said = json.loads(last.payload)
-    except ValueError:  # An import keeps what came.
-        return ()
     # Compared as JSON: in Python, true is 1.
-    same = isinstance(said, dict) and "value" in said and _json(said["value"]) == _json(payload["value"])
-    return () if same else (last.claim,)
+    ours = _json(payload["value"])
+    return tuple(sorted(one.claim for one in earlier if _value(one.payload) not in (None, ours)))
+
+
+def _value(payload: str | None) -> str | None:
+    """Return the value that an accepted claim gives, as JSON; None when it gives none."""
+    try:
+        said = json.loads(payload or "null")
+    except ValueError:  # An import keeps what came.
+        return None
+    return _json(said["value"]) if isinstance(said, dict) and "value" in said else None
 
 
 def _commit(effects: _Effects, candidate: Commit) -> None:

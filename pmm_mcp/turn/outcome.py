@@ -27,6 +27,8 @@ E = TypeVar("E")
 TURN_BYTES_MAX: Final = 7_400
 """What a result stays below before notices are added; the reply gets what the rest leaves."""
 RAW_BYTES: Final = 1_500
+VISIBLE_CHARS: Final = 65_536
+"""How much of a reply is looked through for what a person sees of it: more would not fit anyway."""
 LIST_BYTES: Final = 800
 EVENTS_BYTES: Final = 1_400
 LIST_MAX: Final = 12
@@ -176,7 +178,7 @@ def result_of(
         notice=f"not all is shown: {', '.join(counts)}; see pmm_ledger_events" if counts else None,
     )
     room = TURN_BYTES_MAX - part_bytes(result)
-    return result.model_copy(update={"assistant": cut(parse(raw).visible, bytes_max=room)})
+    return result.model_copy(update={"assistant": cut(parse(raw[:VISIBLE_CHARS]).visible, bytes_max=room)})
 
 
 def _fitting(parts: Iterable[P], *, bytes_max: int = LIST_BYTES) -> list[P]:

@@ -1,15 +1,20 @@
 """Turns that were left open: by a process that is gone, or past their deadline."""
 
+from typing import Final
+
 from pmm_mcp.domain.anchors import Anchor
 from pmm_mcp.domain.events.turn import GenerationFailure
 from pmm_mcp.domain.records import Actor, Call, Draft
 from pmm_mcp.ports import Transaction
 from pmm_mcp.queries import turns
 
+CLOSED_MAX: Final = 20
+"""How many are closed with one write: they ride along with somebody else's, which must not grow too large."""
+
 
 def close_abandoned(tx: Transaction, call: Call) -> None:
-    """Close, exactly once, every turn whose owner is dead or whose deadline has passed."""
-    for turn in tx.ask(turns.unfinished()):
+    """Close, exactly once, turns whose owner is dead or whose deadline has passed: a few with every write."""
+    for turn in tx.ask(turns.perhaps_abandoned(now_us=tx.now_us, limit=CLOSED_MAX)):
         if turn.deadline_us <= tx.now_us:
             reason = "deadline_passed"
         elif turn.holder is not None and tx.is_dead(turn.holder):

@@ -20,6 +20,7 @@ from pmm_mcp.domain.records import Recorded
 from pmm_mcp.ports import ModelReply, Prompt
 from pmm_mcp.providers.offline import OfflineChat
 from pmm_mcp.providers.scripted import ScriptedReply
+from pmm_mcp.turn.recovery import CLOSED_MAX
 from tests.apps import BESIDE, Mind, Reply, body, files_with, lines, mind_of, texts
 from tests.clocks import ManualClock
 
@@ -638,3 +639,45 @@ async def test_a_turn_belongs_to_its_place_even_when_it_is_finished_from_another
         anchors = {record.anchor for record in await mind.history() if record.turn}
 
     assert anchors == {mind.call.place.home}
+
+
+async def test_many_overdue_turns_are_closed_a_few_with_every_write(tmp_path: Path) -> None:
+    """They ride along with somebody else's write; all of them at once would be too large for it."""
+    clock = ManualClock()
+    async with mind_of(tmp_path, clock=clock) as mind:
+        for n in range(CLOSED_MAX + 5):
+            await mind.app.turns.begin(f"question {n}", call=mind.call, deadline_s=60)
+        clock.advance(61)
+        await mind.record("one thing")
+        closed_first = (await mind.kinds()).count("generation_failure")
+        await mind.record("another thing")
+        closed = (await mind.kinds()).count("generation_failure")
+    assert (closed_first, closed) == (CLOSED_MAX, CLOSED_MAX + 5)
+
+
+async def test_a_repeated_begin_shows_what_it_showed_first(tmp_path: Path) -> None:
+    async with mind_of(tmp_path) as mind:
+        await mind.answer("COMMIT: feed the cat")
+        first = await mind.app.turns.begin("what is left to do?", call=mind.keyed("k"))
+        await mind.answer("COMMIT: water the plants")
+        again = await mind.app.turns.begin("what is left to do?", call=mind.keyed("k"))
+    assert again.repeated
+    assert (again.turn, again.context, again.context_id) == (first.turn, first.context, first.context_id)
+
+
+async def test_a_reply_waits_for_a_ledger_that_another_process_keeps(tmp_path: Path) -> None:
+    """An import in a second window takes longer than a write waits; the reply is not lost to it."""
+    model = Never()
+    async with (
+        mind_of(tmp_path, chat=model, lease_wait_s=0.01) as mind,
+        mind_of(tmp_path, seed="other") as other,
+    ):
+        turn = asyncio.create_task(mind.run("still there?"))
+        await model.heard.wait()
+        async with other.app.ledger.keep_lease():
+            model.may_answer.set()
+            await asyncio.wait({turn}, timeout=0.2)
+            assert not turn.done()
+        async with asyncio.timeout(BY_THEN):
+            result = await turn
+    assert result.generation_status == "complete"
