@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from pmm_mcp.domain.admission import SecretsMode
 from pmm_mcp.domain.records import Call
 from pmm_mcp.ledger.sqlite.ledger import open_ledger
 from pmm_mcp.ledger.sqlite.others import NeighbouringLedgers
+from pmm_mcp.ledger.sqlite.read_only import lying_at, open_read_only
 from pmm_mcp.ledger.sqlite.writer import WriterSettings
 from pmm_mcp.places import GitPlaces
 from pmm_mcp.ports import ChatModels, Clock, IdSource, Ledger, OtherLedgers, Places, Progress
@@ -123,22 +124,18 @@ async def open_app(
 ) -> AsyncGenerator[App, None]:
     """Open everything that must be closed again, in order, and build the app on it.
 
+    Where the settings say to read only, nothing is written on opening, and every write is refused.
+
     Raises:
         LedgerUnavailableError: the ledger cannot be opened.
 
     """
     clock, ids = clock or SystemClock(), ids or SystemIds()
     environment = os.environ if environment is None else environment
-    chosen = models or chat_models(settings, environment)
-    ledger_settings = WriterSettings(lease_wait_s=settings.lease_wait_s, lease_ttl_s=settings.lease_ttl_s)
-    async with open_ledger(
-        settings.db,
-        clock=clock,
-        ids=ids,
-        role=role,
-        housekeeping=(note_place, close_abandoned),
-        settings=ledger_settings,
-    ) as ledger:
+    chosen = models
+    if chosen is None:  # A script is a file, and read at once.
+        chosen = await asyncio.to_thread(chat_models, settings, environment)
+    async with _ledger(settings, clock=clock, ids=ids, role=role) as ledger:
         if places is None:
             places = await asyncio.to_thread(git_places, environment, clock=clock, roots=roots)
         app = wire(
@@ -155,6 +152,34 @@ async def open_app(
             await app.turns.aclose()
             if models is None and isinstance(chosen, Models):
                 await chosen.aclose()
+
+
+async def log_of(settings: Settings, *, role: str) -> LedgerService:
+    """Return what verifies the ledger as its file lies there: it is not opened, and no event is written.
+
+    Raises:
+        LedgerUnavailableError: there is no file.
+
+    """
+    ledger = await lying_at(
+        settings.db, clock=SystemClock(), ids=SystemIds(), role=role, may_note=not settings.read_only
+    )
+    return LedgerService(ledger)
+
+
+def _ledger(
+    settings: Settings, *, clock: Clock, ids: IdSource, role: str
+) -> AbstractAsyncContextManager[Ledger]:
+    if settings.read_only:
+        return open_read_only(settings.db, clock=clock, ids=ids, role=role)
+    return open_ledger(
+        settings.db,
+        clock=clock,
+        ids=ids,
+        role=role,
+        housekeeping=(note_place, close_abandoned),
+        settings=WriterSettings(lease_wait_s=settings.lease_wait_s, lease_ttl_s=settings.lease_ttl_s),
+    )
 
 
 def chat_models(settings: Settings, environment: Mapping[str, str]) -> Models:

@@ -1,9 +1,11 @@
 """The settings: environment first, then the user's file, then what a project's `.env` may say.
 
-A cloned repository is not trusted: its `.env` may choose models, toolsets and budgets, and nothing else.
+A cloned repository is not trusted: its `.env` may choose models, toolsets and budgets, and nothing else;
+and no model that is a file of this machine.
 """
 
 import os
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -97,6 +99,10 @@ def load_settings(**given: Any) -> Settings:
         known.setdefault("output_budget_tokens", os.environ["PMM_OUTPUT_BUDGET_TOKENS"])
     try:
         return Settings(**known)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise InvalidArgumentError(
+            f"the settings in {CONFIG_FILE} cannot be read: {error}", hint="Mend the file, or move it away."
+        ) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"]))
@@ -129,4 +135,9 @@ class _ProjectSource(DotEnvSettingsSource):
     """The `.env` of the directory the program runs in, as far as a project may decide."""
 
     def __call__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__call__().items() if name in PROJECT_MAY_SET}
+        return {name: value for name, value in super().__call__().items() if _project_may_set(name, value)}
+
+
+def _project_may_set(name: str, value: Any) -> bool:
+    is_script = name == "model" and str(value).strip().startswith("scripted:")
+    return name in PROJECT_MAY_SET and not is_script

@@ -142,9 +142,17 @@ class Ledger(Protocol):
         ...
 
     async def verify(
-        self, *, from_seq: int = 1, projections: bool = False, progress: "Progress | None" = None
+        self,
+        *,
+        from_seq: int = 1,
+        projections: bool = False,
+        budget_s: float | None = None,
+        progress: "Progress | None" = None,
     ) -> "Verification":
-        """Recompute every hash from the stored bytes and report what does not hold."""
+        """Recompute every hash from the stored bytes and report what does not hold.
+
+        When `budget_s` is over it stops and says where to go on.
+        """
         ...
 
     async def rebuild(self, *, progress: "Progress | None" = None) -> int:
@@ -167,14 +175,20 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What verifying found; `notes` lists what is unusual and no damage, such as steps of the clock."""
+    """What verifying found; `notes` lists what is unusual and no damage, such as steps of the clock.
+
+    `head` is the last event looked at, and `last` the last there is: they differ where time was up.
+    """
 
     checked: int
     head: int
     head_hash: str
+    last: int = 0
     problems: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
     redacted: tuple[int, ...] = ()
+    next_seq: int | None = None
+    """Where to go on, when time was up before the end."""
 
     @property
     def ok(self) -> bool:

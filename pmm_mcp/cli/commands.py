@@ -18,6 +18,8 @@ from pmm_mcp.domain.errors import LedgerUnavailableError
 from pmm_mcp.domain.names import name
 from pmm_mcp.domain.records import Actor, Call
 
+ROLE: Final = "command line"
+
 Command = Callable[..., Answer | Awaitable[Answer | None] | None]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write one JSON document and nothing else.")]
@@ -80,7 +82,7 @@ class Visit:
     @asynccontextmanager
     async def app(self, settings: Settings | None = None) -> AsyncGenerator[App, None]:
         """Open the app for the block."""
-        async with open_app(settings or self.settings, role="command line") as app:
+        async with open_app(settings or self.settings, role=ROLE) as app:
             yield app
 
     async def call(self, app: App, *, conversation: str = "", request_id: str = "") -> Call:

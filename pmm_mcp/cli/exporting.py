@@ -41,7 +41,7 @@ class ExportResult(BaseModel):
 def export(
     visit: Visit,
     *,
-    form: Annotated[Format, typer.Argument(metavar="md|jsonl", help="To read, or to verify and import.")],
+    form: Annotated[Format, typer.Argument(metavar="md|jsonl", help="To read, or to verify elsewhere.")],
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where; without it, stdout.")] = None,
 ) -> Answer | None:
     """Write out every event: `md` to read, `jsonl` with all it takes to verify it elsewhere."""

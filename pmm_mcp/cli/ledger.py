@@ -9,7 +9,8 @@ import typer
 from pydantic import BaseModel, ConfigDict
 from rich.text import Text
 
-from pmm_mcp.cli.commands import Visit, add
+from pmm_mcp.bootstrap import log_of
+from pmm_mcp.cli.commands import ROLE, Visit, add
 from pmm_mcp.cli.options import Cursor, Limit
 from pmm_mcp.cli.terminal import Answer, gist, line
 from pmm_mcp.domain.errors import InvalidArgumentError
@@ -89,14 +90,17 @@ async def verify(
     ] = False,
     from_seq: Annotated[int, typer.Option(help="Begin with this event.")] = 0,
 ) -> Answer:
-    """Recompute every hash from the stored bytes; exits with 1 naming the first event that does not hold."""
+    """Recompute every hash from the stored bytes; exits with 1 naming the first event that does not hold.
+
+    The file is looked at as it lies there: nothing is brought up to date, and no event is written.
+    """
     if since_last and from_seq:
         raise InvalidArgumentError("--since-last and --from-seq at once", hint="Say where to begin once.")
-    async with visit.app() as app:
-        with visit.terminal.progress("verify") as told:
-            result = await app.log.verify(
-                from_seq=from_seq, projections=projections, since_last=since_last, progress=told
-            )
+    log = await log_of(visit.settings, role=ROLE)
+    with visit.terminal.progress("verify") as told:
+        result = await log.verify(
+            from_seq=from_seq, projections=projections, since_last=since_last, progress=told
+        )
     return Answer(result, _verified(result), exit_code=0 if result.ok else 1)
 
 

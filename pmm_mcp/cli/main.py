@@ -45,6 +45,9 @@ def main(arguments: Sequence[str], *, serve: Serve) -> int:
         return 2
     except typer.Abort:
         return INTERRUPTED
+    except OSError as error:  # A full disk behind stdout, a file that cannot be read.
+        terminal.fail(code="io_error", message=str(error), hint="Nothing was changed in the ledger by this.")
+        return 1
     return code if isinstance(code, int) else 0
 
 

@@ -134,7 +134,7 @@ async def get(
 
 def add_to(program: typer.Typer) -> None:
     """Offer the commands of this file."""
-    add(program, status)
+    add(program, status, reads=True)
     add(program, record)
     add(program, search, reads=True)
     add(program, get, reads=True)
@@ -152,6 +152,7 @@ def _status(result: StatusResult, settings: Settings) -> Iterator[Text]:
             model=result.model or "none",
             embedder=result.embedder or "none",
             toolsets=", ".join(result.toolsets or ()),
+            writing=result.ledger.writer or "",
             log=str(settings.log_dir / "pmm-mcp.log"),
             degraded=result.degraded or "",
         )

@@ -28,8 +28,9 @@ async def turn(
     """Run one turn: prompt, context, reply and effects are recorded. Exits with 1 without a reply."""
     settings = visit.settings
     # Nobody else holds this call up, so it waits until the turn is over.
-    patient = settings.model_copy(update={"turn_patience_s": settings.turn_deadline_s})
-    async with visit.app(patient) as app:
+    # What it names is configured for this run, also when it is a script.
+    ours = {"turn_patience_s": settings.turn_deadline_s, "model": model or settings.model}
+    async with visit.app(settings.model_copy(update=ours)) as app:
         call = await visit.call(app, conversation=conversation, request_id=request_id)
         with visit.terminal.waiting("asking the model"):
             result = await app.turns.run(prompt, call=call, model=model, output_tokens=budget)

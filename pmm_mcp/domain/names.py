@@ -40,6 +40,8 @@ def name(text: str, *, argument: str) -> str:
 
 
 def as_name(text: str, *, otherwise: str) -> str:
-    """Make a name of whatever a client or a model calls itself."""
+    """Make a name of whatever a client or a model calls itself; what holds a credential is no name."""
+    if find_secrets(text):
+        return otherwise
     kept = "".join(char if is_name(char) else "-" for char in text)
     return _DASHES.sub("-", kept).strip("- ")[:NAME_MAX].strip() or otherwise

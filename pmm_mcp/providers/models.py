@@ -1,6 +1,6 @@
 """Finding a model by its name."""
 
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Final
 
 from pmm_mcp.domain.errors import ModelUnavailableError
@@ -8,7 +8,7 @@ from pmm_mcp.ports import ChatModel
 from pmm_mcp.providers.offline import QUOTE, OfflineChat
 from pmm_mcp.providers.ollama import OllamaChat
 from pmm_mcp.providers.openai import OpenAIChat
-from pmm_mcp.providers.scripted import ScriptedChat
+from pmm_mcp.providers.scripted import SCRIPT_HINT, ScriptedChat
 from pmm_mcp.providers.settings import ProviderSettings
 
 PROVIDERS: Final = ("openai", "ollama", "offline", "scripted")
@@ -21,10 +21,14 @@ class Models:
     """Every model this process can ask, opened when first named; implements the port `ChatModels`."""
 
     def __init__(self, settings: ProviderSettings, *, default: str = "") -> None:
-        """Take the settings, and the model that is used when none is named."""
+        """Take the settings, and the model that is used when none is named; a script is read at once."""
         self._settings = settings
         self._default = default.strip() or DEFAULT_MODEL
         self._models: dict[tuple[str, str], ChatModel] = {}
+        if self._default.startswith("scripted:"):
+            with suppress(ModelUnavailableError):  # Whoever asks for it is told.
+                provider, path = self._resolve(self._default)
+                self._models[provider, path] = ScriptedChat.of_file(path)
 
     @property
     def default(self) -> str:
@@ -86,6 +90,10 @@ class Models:
             case "ollama":
                 return OllamaChat(model, self._settings)
             case "scripted":
-                return ScriptedChat.of_file(model)
+                # Said of every other file alike: a caller shall not learn which files there are.
+                raise ModelUnavailableError(
+                    "a script must be the configured model, and readable when the program starts",
+                    hint=f"Set PMM_MCP_MODEL=scripted:FILE where the program is started. {SCRIPT_HINT}",
+                )
             case _:
                 return OfflineChat(model)

@@ -14,7 +14,9 @@ from pmm_mcp.providers.replies import failed
 SCRIPT_BYTES_MAX: Final = 16 * 1024 * 1024
 DELAY_MAX_S: Final = 3600.0
 
-_HINT: Final = 'A script is a JSON file: [{"text": "…", "status"?, "delay_s"?, "error"?, "expect"?}, …].'
+SCRIPT_HINT: Final = (
+    'A script is a JSON file: [{"text": "…", "status"?, "delay_s"?, "error"?, "expect"?}, …].'
+)
 
 
 class ScriptedReply(BaseModel):
@@ -62,9 +64,9 @@ class ScriptedChat:
         try:
             replies = _SCRIPT.validate_json(_read(path))
         except OSError as error:
-            raise ModelUnavailableError(f"the script {path!r} cannot be read", hint=_HINT) from error
+            raise ModelUnavailableError(f"the script {path!r} cannot be read", hint=SCRIPT_HINT) from error
         except ValidationError as error:
-            raise ModelUnavailableError(f"the script {path!r} is not valid", hint=_HINT) from error
+            raise ModelUnavailableError(f"the script {path!r} is not valid", hint=SCRIPT_HINT) from error
         return cls(replies, name=path)
 
     @property
@@ -89,7 +91,7 @@ class ScriptedChat:
 
 
 def _read(path: str) -> bytes:
-    """Read a file that is not waited for, were it a pipe: a model is found by name on the event loop."""
+    """Read a file that is not waited for, were it a pipe: a program starts with it."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags)
     try:

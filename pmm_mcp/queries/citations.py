@@ -1,8 +1,10 @@
 """Who names whom."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pmm_mcp.ports import Query
+from pmm_mcp.queries.rows import named
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +26,13 @@ def made_by(seq: int, *, limit: int) -> Query[tuple[Citation, ...]]:
     )
 
 
-def made_of(seq: int, *, limit: int) -> Query[tuple[Citation, ...]]:
-    """Ask which events name this one."""
+def made_of(seq: int, *, until: int, limit: int, roles: Sequence[str] = ()) -> Query[tuple[Citation, ...]]:
+    """Ask which events up to the seq `until` name this one; with `roles`, only as one of these."""
+    places, params = named(roles, prefix="r")
+    condition = f"AND c.role IN ({places}) " if roles else ""
     return Query(
         "SELECT c.citing, e.kind, c.role FROM citations AS c JOIN events AS e ON e.seq = c.citing "
-        "WHERE c.cited = :seq ORDER BY c.citing, c.role LIMIT :limit",
-        {"seq": seq, "limit": limit},
+        f"WHERE c.cited = :seq AND c.citing <= :until {condition}ORDER BY c.citing, c.role LIMIT :limit",
+        {"seq": seq, "until": until, "limit": limit, **params},
         lambda rows: tuple(Citation(*row) for row in rows),
     )

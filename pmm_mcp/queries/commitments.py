@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pmm_mcp.domain.ids import SEQ_MAX
 from pmm_mcp.ports import Query, Row, SqlValue
-from pmm_mcp.queries.rows import named, number, scalar
+from pmm_mcp.queries.rows import named, scalar
 
 _SELECT = """
 SELECT c.commitment, c.cid, c.text, s.status, s.outcome, c.anchor, c.turn, c.opened_at, s.from_seq
@@ -77,17 +77,6 @@ def open_at(anchors: Sequence[str], *, limit: int, before: int = SEQ_MAX) -> Que
         "ORDER BY c.commitment DESC LIMIT :limit",
         {**params, "limit": limit, "before": before},
         lambda rows: tuple(Commitment(*row) for row in reversed(rows)),
-    )
-
-
-def count_open(anchors: Sequence[str]) -> Query[int]:
-    """Ask how many are open at these places."""
-    places, params = named(anchors, prefix="a")
-    return Query(
-        "SELECT COUNT(*) FROM commitments AS c JOIN commitment_states AS s ON s.commitment = c.commitment "
-        f"WHERE s.status = 'open' AND s.to_seq IS NULL AND c.anchor IN ({places})",
-        params,
-        number,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pmm_mcp.domain.mapping import decode
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.ports import Query, Row, SqlValue
-from pmm_mcp.queries.rows import named, number, scalar
+from pmm_mcp.queries.rows import named, number
 
 _WITH_TEXTS = """
 SELECT e.seq, e.record, e.hash, t.field, t.text
@@ -28,11 +28,6 @@ class Stored:
 def head() -> Query[int]:
     """Ask for the last seq; 0 for an empty ledger."""
     return Query("SELECT seq FROM events ORDER BY seq DESC LIMIT 1", {}, number)
-
-
-def size_bytes() -> Query[int]:
-    """Ask how large the stored events and texts are."""
-    return Query("SELECT SUM(LENGTH(record)) FROM events", {}, number)
 
 
 def by_seq(seq: int) -> Query[Recorded | None]:
@@ -117,11 +112,6 @@ def stored(*, after: int, until: int, limit: int) -> Query[tuple[Stored, ...]]:
     ORDER BY e.seq, t.field
     """
     return Query(sql, {"after": after, "until": until, "limit": limit}, _stored)
-
-
-def last_timestamp() -> Query[str | None]:
-    """Ask when the last event was recorded."""
-    return Query("SELECT ts FROM events ORDER BY seq DESC LIMIT 1", {}, scalar)
 
 
 def recorded(rows: Sequence[Row]) -> tuple[Recorded, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pmm_mcp.domain.ids import Prefix, public_id
-from pmm_mcp.ports import Query
+from pmm_mcp.ports import Query, SqlValue
 from pmm_mcp.projections.memory import content_hash
 from pmm_mcp.queries.rows import column, named, scalar
 
@@ -36,19 +36,28 @@ class Evidence:
 
 
 def same_evidence(
-    content: str, *, anchor: str, domain: str, field: str, source: str | None
+    content: str, *, anchor: str, domain: str, field: str, source: str | None, answers: int | None
 ) -> Query[int | None]:
-    """Ask for the first piece with exactly this content, at this place, of this domain, field and source."""
-    condition = "source IS NULL" if source is None else "source = :source"
+    """Ask for the first piece with exactly this content, at this place, of this domain, field and source.
+
+    With `answers`, it must also answer that piece of evidence.
+    """
+    conditions = ["source IS NULL" if source is None else "source = :source"]
+    params: dict[str, SqlValue] = {} if source is None else {"source": source}
+    if answers is not None:
+        conditions.append(
+            "EXISTS (SELECT 1 FROM citations "
+            "WHERE citing = evidence AND cited = :answers AND role = 'answers')"
+        )
+        params["answers"] = answers
     return Query(
         f"""
         SELECT evidence FROM evidence
         WHERE content_hash = :hash AND anchor = :anchor AND domain = :domain AND field = :field
-          AND {condition}
+          AND {" AND ".join(conditions)}
         ORDER BY evidence LIMIT 1
         """,
-        {"hash": content_hash(content), "anchor": anchor, "domain": domain, "field": field}
-        | ({} if source is None else {"source": source}),
+        {"hash": content_hash(content), "anchor": anchor, "domain": domain, "field": field, **params},
         scalar,
     )
 

@@ -34,9 +34,11 @@ def _chosen(families: Iterable[Family], *, read_only: bool) -> Iterator[Listed]:
 
 
 def _tool(listed: Listed, desk: Desk) -> Tool:
+    function = listed.load()
     tool = Tool.from_function(
-        _bind(listed.load(), desk),
+        _bind(function, desk),
         title=listed.title,
+        description=inspect.getdoc(function),  # Before Python 3.13 a docstring keeps its indentation.
         annotations=ToolAnnotations(
             title=listed.title,
             read_only_hint=listed.effect.read_only,

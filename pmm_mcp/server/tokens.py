@@ -20,6 +20,11 @@ logger = logging.getLogger(__name__)
 SCOPE_KEY: Final = "pmm_mcp.grant"
 """Where a request carries what its token allows."""
 
+_SHAPE: Final = (
+    'a JSON list of {"name": "…", "token_sha256": "…", "scopes": ["read", "write"]}, '
+    'perhaps with "ledger"; token_sha256 is the SHA-256 of a token, in lower-case hex'
+)
+
 OPEN_PATHS: Final = frozenset(("/health",))
 """What is answered without a token."""
 
@@ -73,14 +78,14 @@ class TokenFile:
         except OSError as error:
             raise InvalidArgumentError(
                 f"the token file {self._path} cannot be read: {error.strerror}",
-                hint="`pmm-mcp token new NAME` makes one.",
+                hint=f"Make one: {_SHAPE}.",
             ) from error
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, first["loc"])) or "file"
             raise InvalidArgumentError(
                 f"the token file {self._path} is malformed: {where}: {first['msg']}",
-                hint='It is a JSON list of {name, token_sha256, scopes: ["read", "write"], ledger?}.',
+                hint=f"It is {_SHAPE}.",
             ) from error
         self._stamp, self._tokens = stamp, tokens
 
@@ -133,7 +138,7 @@ async def _refused(scope: Scope, receive: Receive, send: Send) -> None:
     answer = {
         "code": "unauthorized",
         "message": "this server needs a bearer token it knows",
-        "hint": "Send `Authorization: Bearer TOKEN`; `pmm-mcp token new NAME` makes one.",
+        "hint": "Send `Authorization: Bearer TOKEN`; whoever runs the server lists tokens in its token file.",
         "retryable": False,
     }
     response = JSONResponse(answer, status_code=401, headers={"WWW-Authenticate": 'Bearer realm="pmm-mcp"'})

@@ -17,14 +17,13 @@ from pmm_mcp.domain.events.turn import AssistantMessage, GenerationFailure, Turn
 from pmm_mcp.domain.names import as_name
 from pmm_mcp.domain.records import Actor, Call
 from pmm_mcp.ports import ChatModel, Clock, Ledger, ModelReply, OtherLedgers, Prompt, Transaction
-from pmm_mcp.services.boundary import Boundary
+from pmm_mcp.services.boundary import ON_THE_LOOP_CHARS_MAX, Boundary
 from pmm_mcp.turn.effects import references
 from pmm_mcp.turn.ending import Answered, Ending, Unanswered, open_turn, selection_of
 from pmm_mcp.turn.parse import parse
 from pmm_mcp.turn.prompt import system_prompt
 from pmm_mcp.turn.recovery import interruption
 
-_ON_THE_LOOP_CHARS_MAX: Final = 65_536
 _NOTHING_SAID: Final = Parsed(visible="")
 
 
@@ -129,7 +128,7 @@ class Answering:
         """Return a reply, read; a quotation has no effects, whatever it holds."""
         if quotation:
             return Answered(event=event, reply=reply, parsed=_NOTHING_SAID)
-        if len(reply.value) > _ON_THE_LOOP_CHARS_MAX:
+        if len(reply.value) > ON_THE_LOOP_CHARS_MAX:
             parsed = await asyncio.to_thread(parse, reply.value)
         else:
             parsed = parse(reply.value)

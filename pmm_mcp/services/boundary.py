@@ -6,7 +6,7 @@ from typing import Final
 
 from pmm_mcp.domain.admission import Admitted, SecretsMode, admit
 
-_ON_THE_LOOP_CHARS_MAX: Final = 65_536
+ON_THE_LOOP_CHARS_MAX: Final = 65_536
 """Longer texts are looked through in a thread, so that nobody else waits."""
 
 
@@ -24,7 +24,7 @@ class Boundary:
             SecretRefusedError: it holds a credential, and the settings refuse those.
 
         """
-        if len(text) > _ON_THE_LOOP_CHARS_MAX:
+        if len(text) > ON_THE_LOOP_CHARS_MAX:
             return await asyncio.to_thread(admit, text, field=field, secrets=self.secrets)
         return admit(text, field=field, secrets=self.secrets)
 

@@ -21,7 +21,7 @@ HISTORY_BYTES: Final = 1_400
 DETAILS_BYTES: Final = 1_200
 TEXTS_BYTES_MIN: Final = 240
 """What a text keeps even when the rest of the answer is long."""
-_HISTORY: Final = frozenset(("closes", "redacts"))
+_HISTORY: Final = ("closes", "redacts")
 _FRAME_BYTES: Final = 60  # a text's name, twice, its length, and the marks around them
 
 
@@ -106,14 +106,12 @@ class ItemService:
                 raise NotFoundError(
                     f"the ledger holds no {item_id.strip()}", hint="Find ids with pmm_search."
                 )
-            citing = [
-                found for found in await view.ask(citations.made_of(seq, limit=100)) if found.seq <= until
-            ]
+            dependants = await view.ask(citations.made_of(seq, until=until, limit=CITATIONS_MAX))
             result = ItemResult(
                 item=await _item(view, item_id.strip(), record, until),
                 references=_related(await view.ask(citations.made_by(seq, limit=CITATIONS_MAX))),
-                dependants=_related(tuple(citing[:CITATIONS_MAX])),
-                history=fitting(await _history(view, record, citing), bytes_max=HISTORY_BYTES, least=1),
+                dependants=_related(dependants),
+                history=fitting(await _history(view, record, until), bytes_max=HISTORY_BYTES, least=1),
                 head=head,
             )
         if prefix == "turn":
@@ -163,8 +161,10 @@ def _related(found: tuple[citations.Citation, ...]) -> list[Related]:
     return fitting(related, bytes_max=CITATIONS_BYTES)
 
 
-async def _history(view: View, record: Recorded, citing: list[citations.Citation]) -> list[Change]:
-    later = [found.seq for found in citing if found.role in _HISTORY][:CITATIONS_MAX]
+async def _history(view: View, record: Recorded, until: int) -> list[Change]:
+    # Asked for by role: what else names a thing may be any number, and older.
+    query = citations.made_of(record.seq, until=until, limit=CITATIONS_MAX, roles=_HISTORY)
+    later = [found.seq for found in await view.ask(query)]
     records = await view.ask(events.by_seqs(later))
     return [_change(record), *(_change(records[seq]) for seq in later)]
 

@@ -11,7 +11,7 @@ from pmm_mcp.domain.event_names import kinds_named
 from pmm_mcp.domain.ids import SEQ_MAX, parse_id
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.domain.sizes import cut, fitting, lean
-from pmm_mcp.ports import Ledger, Problem, Progress
+from pmm_mcp.ports import Ledger, Problem, Progress, Verification
 from pmm_mcp.queries import events
 from pmm_mcp.services.items import ActorShown
 from pmm_mcp.services.results import Part, Result
@@ -24,6 +24,10 @@ PROBLEMS_BYTES: Final = 3_600
 NOTES_BYTES: Final = 1_800
 DETAIL_BYTES: Final = 400
 EXPORTED_AT_ONCE: Final = 200
+VERIFY_S: Final = 30.0
+"""How long an agent's call may verify; clients give up on a call after a minute."""
+REPLAYED_MAX: Final = 100_000
+"""How many events are replayed at most within a budget."""
 
 
 class EventShown(Part):
@@ -80,7 +84,10 @@ class ProblemShown(Part):
 
 
 class VerifyResult(Result):
-    """What verifying found. `first_bad` is the lowest seq that does not hold."""
+    """What verifying found. `first_bad` is the lowest seq that does not hold.
+
+    `head_hash` is the hash of the last event that was checked.
+    """
 
     ok: bool
     checked: int
@@ -181,18 +188,30 @@ class LedgerService:
         from_seq: int = 0,
         projections: bool = False,
         since_last: bool = False,
+        budget_s: float | None = None,
         progress: Progress | None = None,
     ) -> VerifyResult:
-        """Recompute every hash from the stored bytes, from a seq or from where it was last done."""
+        """Recompute every hash from the stored bytes, from a seq or from where it was last done.
+
+        With a budget it stops when the time is up; the notice says where to go on.
+
+        Raises:
+            InvalidArgumentError: there is more to replay than the budget can be enough for.
+
+        """
+        if projections and budget_s is not None:
+            await self._check_replayable()
         if since_last:
+            # Where the file ends before that, verifying says so, and begins no later than at its end.
             from_seq = (await self.ledger.state()).verified_to + 1
         found = await self.ledger.verify(
-            from_seq=max(1, from_seq), projections=projections, progress=progress
+            from_seq=max(1, from_seq), projections=projections, budget_s=budget_s, progress=progress
         )
         return VerifyResult(
             ok=found.ok,
             checked=found.checked,
-            head=found.head,
+            head=found.last,
+            notice=_going_on(found),
             head_hash=found.head_hash,
             first_bad=found.first_bad,
             problems=_problems(found.problems, bytes_max=PROBLEMS_BYTES),
@@ -203,6 +222,15 @@ class LedgerService:
     async def rebuild(self, *, progress: Progress | None = None) -> int:
         """Compute every read table anew; return how many events were replayed."""
         return await self.ledger.rebuild(progress=progress)
+
+    async def _check_replayable(self) -> None:
+        async with self.ledger.reader.view() as view:
+            head = await view.ask(events.head())
+        if head > REPLAYED_MAX:
+            raise InvalidArgumentError(
+                f"projections: replaying {head} events takes longer than a call may",
+                hint="Run `pmm-mcp verify --projections` on the command line, or leave projections out.",
+            )
 
 
 def _event(record: Recorded) -> EventShown:
@@ -245,6 +273,15 @@ def _exported(stored: events.Stored) -> EventExported:
         raise LedgerDamagedError(
             f"event {stored.seq} cannot be read", hint="`pmm-mcp verify` says what does not hold."
         ) from error
+
+
+def _going_on(found: Verification) -> str | None:
+    if found.next_seq is None:
+        return None
+    return (
+        f"the time was up at event {found.head} of {found.last}: what was checked is judged above; "
+        f"call again with from_seq {found.next_seq}, or run `pmm-mcp verify` on the command line"
+    )
 
 
 def _fitting(shown: list[EventShown], *, bytes_max: int, from_end: bool) -> list[EventShown]:

@@ -8,6 +8,7 @@ from pmm_mcp.context.quoting import one_line
 from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.anchors import Anchor
 from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError, RequestIdConflictError
+from pmm_mcp.domain.events import Event
 from pmm_mcp.domain.events.memory import Domain, EvidenceRecorded, Provenance
 from pmm_mcp.domain.ids import KINDS, Prefix, parse_id, public_id
 from pmm_mcp.domain.names import name
@@ -28,6 +29,15 @@ NEAR_MILLIONTHS: Final = 700_000
 """How alike two texts must be to be mentioned, as the share of words they have in common."""
 NEAR_CHARS: Final = 20_000
 """How much of two texts is compared."""
+_NOT_COMPARED: Final = {
+    "provenance": "provenance",
+    "importance": "importance",
+    "labels": "labels",
+    "speaker": "speaker",
+    "occurred_at": "occurred_at",
+    "evaluator": "evaluator_id",
+}
+"""What makes no other evidence of the same words, and the argument that says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,15 +95,19 @@ class RecordService:
         )
         event, cited = _event(given)
         anchor = call.place.shared if event.provenance is Provenance.RESEARCH else call.place.home
-        piece = _Piece(event=event, content=content, source=source, anchor=anchor, cited=cited)
+        piece = _Piece(
+            event=event,
+            texts={"content": content} | ({} if source is None else {"source": source}),
+            anchor=anchor,
+            conversation=call.conversation,
+            cited=cited,
+        )
         async with self.ledger.reader.view() as view:
             near = await self._near(view, content.value, call)
-            if given.dry_run:
-                result = (await _rehearse(view, piece)).model_copy(
-                    update={"notice": "dry run: nothing was written"}
-                )
-            else:
-                result = await self.ledger.write(piece.write, call=call, again=piece.again)
+            result = await _rehearse(view, piece) if given.dry_run else None
+        if result is None:
+            # No view is held while a write waits for the lease: there are few, and everybody reads.
+            result = await self.ledger.write(piece.write, call=call, again=piece.again)
         return result.model_copy(update={"near": [ref for ref in near if ref.id != result.id]})
 
     async def _near(self, view: View, content: str, call: Call) -> list[Ref]:
@@ -118,29 +132,32 @@ class RecordService:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Piece:
     event: EvidenceRecorded
-    content: Admitted
-    source: Admitted | None
+    texts: Mapping[str, Admitted]
     anchor: Anchor
+    conversation: str
     cited: Sequence[tuple[Prefix, int]]
 
     def write(self, tx: Transaction) -> RecordResult:
         refs = self.refs(tx.ask(self.known()))
-        same = tx.ask(self.same())
-        if same is not None:
-            return self.result(same, duplicate=True, head=tx.next_seq - 1)
-        texts = {"content": self.content} | ({} if self.source is None else {"source": self.source})
-        (record,) = tx.append(Draft(self.event, texts, anchor=self.anchor))
-        return self.result(record.seq, duplicate=False, head=record.seq).model_copy(
-            update={"refs": refs or None}
-        )
+        if (seq := tx.ask(self.same())) is not None:
+            return self.duplicate(tx.ask(events.by_seqs([seq]))[seq], refs=refs, head=tx.next_seq - 1)
+        (record,) = tx.append(Draft(self.event, self.texts, anchor=self.anchor))
+        return self.result(record.seq, refs=refs, head=record.seq)
 
     def again(self, tx: Transaction, recorded: Recorded) -> RecordResult:
-        same = recorded.event.model_copy(update={"changed": ()}) == self.event
-        texts = {"content": self.content.value, "source": self.source.value if self.source else None}
-        if not same or any(text not in (texts[name], None) for name, text in recorded.texts.items()):
+        if not self.is_what_became(recorded):
             raise RequestIdConflictError(recorded.request_id)
-        return self.result(recorded.seq, duplicate=False, head=tx.next_seq - 1).model_copy(
-            update={"repeated": True}
+        refs = self.refs(tx.ask(self.known()))
+        result = self.result(recorded.seq, refs=refs, head=tx.next_seq - 1)
+        return result.model_copy(update={"repeated": True})
+
+    def is_what_became(self, recorded: Recorded) -> bool:
+        """Say whether this very piece was recorded so; a text that was removed since may have been any."""
+        return (
+            recorded.event.model_copy(update={"changed": ()}) == self.event
+            and (recorded.anchor, recorded.conversation) == (self.anchor, self.conversation)
+            and recorded.texts.keys() == self.texts.keys()
+            and all(recorded.texts[name] in (text.value, None) for name, text in self.texts.items())
         )
 
     def known(self) -> Query[Mapping[int, Recorded]]:
@@ -154,32 +171,62 @@ class _Piece:
         return [Ref(id=public_id(prefix, seq), text=_beginning(known[seq])) for prefix, seq in self.cited]
 
     def same(self) -> Query[int | None]:
+        """Ask for the piece that makes this one superfluous.
+
+        One that answers something must answer the same: a counterexample may be answered with words
+        that were recorded before.
+        """
+        source = self.texts.get("source")
         return memory.same_evidence(
-            self.content.value,
+            self.texts["content"].value,
             anchor=self.anchor,
             domain=self.event.domain,
             field=self.event.field,
-            source=None if self.source is None else self.source.value,
+            source=None if source is None else source.value,
+            answers=self.event.answers,
         )
 
-    def result(self, seq: int, *, duplicate: bool, head: int) -> RecordResult:
-        texts = [self.content] if self.source is None else [self.content, self.source]
+    def duplicate(self, same: Recorded, *, refs: list[Ref], head: int) -> RecordResult:
+        """Answer with the piece that is there, and say what of this one it does not have."""
+        lost = ", ".join(_lost(self.event, same.event))
+        notice = (
+            f"recorded before and left as it is, without what this call says of: {lost}" if lost else None
+        )
+        result = self.result(same.seq, refs=refs, head=head)
+        return result.model_copy(update={"duplicate": True, "notice": notice})
+
+    def result(self, seq: int, *, refs: list[Ref], head: int) -> RecordResult:
         return RecordResult(
             id=public_id("ev", seq) if seq else "",
-            duplicate=duplicate,
-            masked=masked_names(*texts),
+            masked=masked_names(*self.texts.values()),
             anchor=self.anchor,
             source_resolved=bool(self.event.source_event),
+            refs=refs or None,
             head=head,
         )
 
 
 async def _rehearse(view: View, piece: _Piece) -> RecordResult:
     """Answer as if it had been recorded."""
-    refs = piece.refs(await view.ask(piece.known()))
-    same = await view.ask(piece.same())
-    result = piece.result(same or 0, duplicate=same is not None, head=await view.ask(events.head()))
-    return result.model_copy(update={"refs": refs or None})
+    refs, head = piece.refs(await view.ask(piece.known())), await view.ask(events.head())
+    seq = await view.ask(piece.same())
+    if seq is None:
+        result = piece.result(0, refs=refs, head=head)
+    else:
+        same = (await view.ask(events.by_seqs([seq])))[seq]
+        result = piece.duplicate(same, refs=refs, head=head)
+    notices = ["dry run: nothing was written", result.notice]
+    return result.model_copy(update={"notice": "; ".join(filter(None, notices))})
+
+
+def _lost(given: EvidenceRecorded, kept: Event) -> list[str]:
+    """Name the arguments that say what the recorded piece does not."""
+    said, known = given.model_dump(exclude_defaults=True), kept.model_dump()
+    if set(given.labels) <= set(known["labels"]):
+        said.pop("labels", None)
+    return [
+        argument for field, argument in _NOT_COMPARED.items() if said.get(field) not in (None, known[field])
+    ]
 
 
 def _event(given: EvidenceInput) -> tuple[EvidenceRecorded, Sequence[tuple[Prefix, int]]]:

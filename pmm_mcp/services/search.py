@@ -52,7 +52,7 @@ class SearchInput:
     until: str = ""
     label: str = ""
     conversation: str = ""
-    include_inactive: bool = False
+    include_inactive: bool = False  # Promised to callers; it matters once there is governed knowledge.
 
 
 class SearchItem(Part):

@@ -6,6 +6,7 @@ from typing import Final
 from pmm_mcp import __version__
 from pmm_mcp.context.quoting import one_line, quoted, tokens_of
 from pmm_mcp.domain.ids import public_id
+from pmm_mcp.domain.lease import Lease
 from pmm_mcp.domain.records import Call
 from pmm_mcp.domain.sizes import cut, fitting, text_bytes
 from pmm_mcp.ports import ChatModels, Ledger, View
@@ -17,19 +18,24 @@ WAKE_UP_TOKENS: Final = 800
 COMMITMENTS_MAX: Final = 10
 EVIDENCE_MAX: Final = 8
 HOME_BYTES: Final = 400
+WRITER_CHARS: Final = 200
 WAKE_UP_BYTES: Final = 3_600
 NOTICE_BYTES: Final = 900
 COMMITMENTS_BYTES: Final = 1_800
 
 
 class LedgerShown(Part):
-    """The ledger's own facts; `verified_to` is the seq up to which it was last verified."""
+    """The ledger's own facts; `verified_to` is the seq up to which it was last verified.
+
+    `writer` is who holds the right to write at this moment, if anyone does.
+    """
 
     id: str
     path: str
     size_bytes: int
     verified_to: int
     fence: int
+    writer: str | None = None
 
 
 class PlaceShown(Part):
@@ -99,6 +105,7 @@ class StatusService:
                     size_bytes=state.size_bytes,
                     verified_to=state.verified_to,
                     fence=state.lease.fence,
+                    writer=_named(state.lease),
                 ),
                 "counts": dict(counts),
                 "open_commitments": fitting(
@@ -119,13 +126,14 @@ class StatusService:
         )
 
 
-async def wake_up(ledger: Ledger, *, call: Call) -> str:
-    """Return the text an agent wakes up with: at most 800 tokens."""
-    async with ledger.reader.view() as view:
-        return await _wake_up(view, call, await view.ask(events.head()))
+def _named(lease: Lease) -> str | None:
+    return (
+        cut(one_line(str(lease.holder), chars_max=WRITER_CHARS), bytes_max=HOME_BYTES) if lease.held else None
+    )
 
 
 async def _wake_up(view: View, call: Call, head: int) -> str:
+    """Return the text an agent wakes up with: at most 800 tokens."""
     anchors = call.place.visible
     documents = await view.ask(counters.documents(anchors))
     promised = await view.ask(commitments.open_at(anchors, limit=COMMITMENTS_MAX))

@@ -149,9 +149,7 @@ class TurnService:
             return message.seq, deadline_us, False
 
         def again(tx: Transaction, recorded: Recorded) -> tuple[int, int, bool]:
-            event = _same_prompt(recorded, admitted)
-            if event.holder is not None:
-                raise RequestIdConflictError(recorded.request_id)
+            event = _same_prompt(recorded, admitted, call, model=None)
             return recorded.seq, event.deadline_us, True
 
         turn, deadline_us, repeated = await self.ledger.write(work, call=call, again=again)
@@ -269,10 +267,11 @@ class TurnService:
 
     async def _write_prompt(self, prompt: Admitted, chat: ChatModel, call: Call) -> _Opened:
         deadline_us = int(self.settings.deadline_s * 1_000_000)
+        model = as_name(chat.name, otherwise="model")
 
         def work(tx: Transaction) -> _Opened:
             event = UserMessage(
-                model=as_name(chat.name, otherwise="model"),
+                model=model,
                 holder=tx.holder,
                 deadline_us=tx.now_us + deadline_us,
             )
@@ -280,8 +279,7 @@ class TurnService:
             return _Opened(message.seq)
 
         def again(_tx: Transaction, recorded: Recorded) -> _Opened:
-            if _same_prompt(recorded, prompt).holder is None:
-                raise RequestIdConflictError(recorded.request_id)
+            _same_prompt(recorded, prompt, call, model=model)
             return _Opened(recorded.seq, repeated=True)
 
         return await self.ledger.write(work, call=call, again=again)
@@ -320,8 +318,19 @@ class TurnService:
         )
 
 
-def _same_prompt(recorded: Recorded, prompt: Admitted) -> UserMessage:
+def _same_prompt(recorded: Recorded, prompt: Admitted, call: Call, *, model: str | None) -> UserMessage:
+    """Return how this prompt was put before, from the same place; `model` is None when the caller answers.
+
+    Raises:
+        RequestIdConflictError: what was recorded is another call.
+
+    """
     event = recorded.event
-    if not isinstance(event, UserMessage) or recorded.texts["prompt"] not in (prompt.value, None):
+    if (
+        not isinstance(event, UserMessage)
+        or recorded.texts["prompt"] not in (prompt.value, None)
+        or (recorded.anchor, recorded.conversation) != (call.place.home, call.conversation)
+        or (event.holder is not None, event.model) != (model is not None, model)
+    ):
         raise RequestIdConflictError(recorded.request_id)
     return event

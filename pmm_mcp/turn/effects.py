@@ -224,9 +224,14 @@ def _reflect(effects: _Effects, candidate: Reflect) -> None:
 
 
 def _commitment(effects: _Effects, target: str) -> commitments.Commitment | None:
+    """Return a promise made at this place or shown in this turn; those of other projects are none of ours."""
+    here = effects.speaker.turn.anchor
     if target.startswith("co:"):
-        return effects.tx.ask(commitments.by_seq(parse_id(target, "co")[1]))
-    return effects.tx.ask(commitments.by_cid(target, anchor=effects.speaker.turn.anchor))
+        found = effects.tx.ask(commitments.by_seq(parse_id(target, "co")[1]))
+    else:
+        found = effects.tx.ask(commitments.by_cid(target, anchor=here))
+    ours = found is not None and (found.anchor == here or found.commitment in effects.shown)
+    return found if ours else None
 
 
 def _sentence(claim: Claim, payload: Mapping[str, Any]) -> str:

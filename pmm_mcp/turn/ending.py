@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from pmm_mcp.context.pack import Pack
 from pmm_mcp.domain.admission import Admitted, SecretsMode
@@ -24,6 +25,11 @@ from pmm_mcp.turn.outcome import TurnResult, cited_events, closed_commitments, r
 from pmm_mcp.turn.recovery import interruption
 
 LATE_REPLIES_MAX = 100
+
+ANOTHER_REPLY: Final = (
+    "this turn had its reply already, and this is its result; yours is another one and was kept as a late "
+    "reply, without effects"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +67,8 @@ class Ending:
     def write(self, tx: Transaction) -> TurnResult | None:
         """End the turn, or keep a late reply; None when the turn was closed for want of a reply.
 
-        A turn that was answered already keeps that: its first result is returned, as repeated.
+        A turn that was answered already keeps that: its first result is returned, as repeated. Another
+        reply is kept as a late one all the same, and the result says so.
         """
         turn = open_turn(tx, self.turn)
         is_overdue = turn.status == "open" and turn.deadline_us <= tx.now_us
@@ -71,7 +78,11 @@ class Ending:
             self._keep_late(tx, turn)
             return None
         if turn.status != "open":
-            return read_result(tx, self.turn).model_copy(update={"repeated": True})
+            first = read_result(tx, self.turn).model_copy(update={"repeated": True})
+            if self._said_so_before(tx, turn):
+                return first
+            self._keep_late(tx, turn)
+            return first.model_copy(update={"notice": ANOTHER_REPLY})
         speaker = Speaker(turn=turn, model=self.model, runtime=self.runtime)
         match self.said:
             case Answered() as said:
@@ -91,6 +102,11 @@ class Ending:
             if event is not None:
                 tx.append(speaker.draft(event, runtime=True))
         return read_result(tx, self.turn)
+
+    def _said_so_before(self, tx: Transaction, turn: turns.Turn) -> bool:
+        end = None if turn.terminal is None else tx.ask(events.by_seq(turn.terminal))
+        ours = self.said.reply.value if isinstance(self.said, Answered) else ""
+        return end is not None and end.texts.get("reply", "") in (ours, None)
 
     def _keep_late(self, tx: Transaction, turn: turns.Turn) -> None:
         if not isinstance(self.said, Answered):

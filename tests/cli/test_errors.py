@@ -1,5 +1,6 @@
 """What goes wrong is said on stderr, with a hint, and in the exit code."""
 
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -265,3 +266,11 @@ def test_serving_over_stdio_imports_nothing_of_the_command_line() -> None:
     )
 
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60, check=False).returncode == 0
+
+
+def test_no_hint_names_a_command_that_does_not_exist(cli: Cli) -> None:
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "pmm_mcp").rglob("*.py")]
+    named = {name for source in sources for name in re.findall(r"`pmm-mcp ([a-z]+)", source)}
+
+    assert {"verify", "status"} <= named
+    assert {name for name in named if cli(name, "--help").code != 0} == set()

@@ -79,6 +79,62 @@ def test_verify_names_the_first_bad_event_and_exits_with_1(cli: Cli, db: Path) -
     assert cli("verify", "--from-seq", "5").code == 0
 
 
+def test_verify_writes_no_event_and_opens_no_writer(
+    cli: Cli, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(cli, 2)
+    head = cli("status", "--json").json["head"]
+    moved = db.rename(db.with_name("moved.db"))
+    monkeypatch.setattr("pmm_mcp.bootstrap.open_app", None)
+    monkeypatch.setattr("pmm_mcp.bootstrap.open_ledger", None)
+
+    found = cli("verify", "--projections", "--db", str(moved), "--json").json
+
+    assert (found["ok"], found["head"], found["checked"]) == (True, head, head)
+    assert "notes" not in found or found["notes"] == []
+    assert cli("verify", "--since-last", "--db", str(moved), "--json").json["checked"] == 0
+    with closing(sqlite3.connect(moved)) as file:
+        assert file.execute("SELECT MAX(seq) FROM events").fetchone() == (head,)
+
+
+def test_verify_and_since_last_miss_a_tail_that_was_cut(cli: Cli, db: Path) -> None:
+    fill(cli, 3)
+    head = cli("verify", "--json").json["head"]
+    with closing(sqlite3.connect(db)) as file:
+        file.execute("DROP TRIGGER events_are_kept")
+        file.execute("DROP TRIGGER texts_go_by_redaction")
+        file.execute("DELETE FROM event_text WHERE seq >= ?", (head - 1,))
+        file.execute("DELETE FROM events WHERE seq >= ?", (head - 1,))
+        file.commit()
+
+    for options in ((), ("--since-last",)):
+        found = cli("verify", *options, "--json")
+        assert (found.code, found.json["first_bad"]) == (1, head - 1)
+        assert [problem["code"] for problem in found.json["problems"]] == ["missing"]
+
+
+def test_verify_judges_a_file_that_no_ledger_can_be_opened_from(cli: Cli, db: Path) -> None:
+    db.write_bytes(b"x" * 8192)
+
+    found = cli("verify", "--json")
+
+    assert (found.code, found.json["problems"][0]["code"]) == (1, "storage")
+
+
+def test_read_only_reads_and_writes_nothing(cli: Cli, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(cli, 2)
+    moved = db.rename(db.with_name("moved.db"))
+    before = moved.read_bytes()
+    monkeypatch.setenv("PMM_MCP_DB", str(moved))
+    monkeypatch.setenv("PMM_MCP_READ_ONLY", "1")
+
+    assert len(cli("search", "fact", "--json").json["results"]) == 2
+    assert cli("log").code == cli("status").code == cli("verify", "--projections").code == 0
+    for refused in (cli("record", "more", "--json"), cli("rebuild", "--json")):
+        assert (refused.code, refused.error["code"]) == (3, "read_only")
+    assert moved.read_bytes() == before
+
+
 def test_rebuild_replays_every_event(cli: Cli) -> None:
     fill(cli, 2)
     head = cli("status", "--json").json["head"]

@@ -25,6 +25,8 @@ def test_init_creates_the_ledger_and_says_where(cli: Cli, db: Path) -> None:
 
 
 def test_status_tells_more_unless_it_is_to_be_brief(cli: Cli, db: Path) -> None:
+    assert cli("status").code == 3  # Looking creates nothing.
+    assert cli("init").code == 0
     whole, brief = cli("status", "--json").json, cli("status", "--brief", "--json").json
 
     assert whole["ledger"]["path"] == str(db)

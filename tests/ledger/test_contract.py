@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pmm_mcp.domain.admission import Admitted
-from pmm_mcp.domain.anchors import UNSCOPED
+from pmm_mcp.domain.anchors import UNSCOPED, Anchor
 from pmm_mcp.domain.errors import (
     FenceLostError,
     LeaseHeldError,
@@ -203,6 +203,32 @@ async def test_a_request_id_belongs_to_its_client(ledger: Ledger) -> None:
     for name in ("one", "two"):
         call = Call(actor=replace(AGENT.actor, name=name), request_id="r1")
         assert await ledger.write(note(name), call=call, again=again) > 0
+
+
+@pytest.mark.parametrize("name", ["ledger", "recovery", "turn"])
+async def test_a_client_named_like_a_part_of_the_runtime_is_not_taken_for_it(
+    ledger: Ledger, name: str
+) -> None:
+    runtime, place = (
+        Actor(kind="runtime", name=name, session="one"),
+        PlaceSeen(repo=Anchor("repo://host/a/b")),
+    )
+    client = Call(actor=replace(AGENT.actor, name=name), request_id="r1")
+
+    def work(tx: Transaction) -> int:
+        tx.append(Draft(place, {"common_dir": Admitted("/a")}, actor=runtime))
+        return tx.append(evidence("own"))[0].seq
+
+    def again(_tx: Transaction, recorded: Recorded) -> int:
+        return -recorded.seq
+
+    own = await ledger.write(work, call=client, again=again)
+
+    assert {one.seq for one in await history(ledger) if one.request_id == "r1"} == {own}
+    assert await ledger.write(work, call=client, again=again) == -own
+    # The other way round: what the runtime was asked to do under this id is another matter.
+    await ledger.write(work, call=replace(client, actor=runtime, request_id="r1"), again=again)
+    assert await notes(ledger) == ["own", "own"]
 
 
 async def test_a_request_id_cannot_be_used_where_nothing_can_be_repeated(ledger: Ledger) -> None:

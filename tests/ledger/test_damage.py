@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 
 from pmm_mcp.ledger.sqlite.ledger import SqliteLedger
 from pmm_mcp.ledger.sqlite.verify import verify_file
-from pmm_mcp.ports import Verification
+from pmm_mcp.ledger.sqlite.writer import WriterSettings
+from pmm_mcp.ports import Transaction, Verification
 from tests.ledger.conftest import Open
-from tests.ledgers import AGENT, note
+from tests.ledgers import AGENT, HUMAN, note, redact
 
 UNLOCK = (
     "DROP TRIGGER events_are_dense; DROP TRIGGER events_are_kept; DROP TRIGGER events_are_final;"
@@ -147,6 +149,43 @@ async def test_damage_is_found_and_named(written: SqliteLedger, tmp_path: Path, 
     assert case.code in {problem.code for problem in found.problems if problem.seq == case.seq}
 
 
+@pytest.mark.parametrize("from_seq", [1, 11], ids=["everything", "since the last"])
+async def test_a_tail_that_was_there_when_last_verified_is_missed(
+    written: SqliteLedger, tmp_path: Path, from_seq: int
+) -> None:
+    assert (await written.verify()).ok
+    await edit(tmp_path / "l.db", "DELETE FROM event_text WHERE seq > 8; DELETE FROM events WHERE seq > 8")
+
+    found = await written.verify(from_seq=from_seq)
+
+    assert [(problem.seq, problem.code) for problem in found.problems] == [(9, "missing")]
+    assert "up to 10" in found.problems[0].detail
+    assert (found.head, (await written.state()).verified_to) == (8, 10)
+
+
+async def test_an_index_that_could_not_be_compared_is_said(written: SqliteLedger, open_one: Open) -> None:
+    await written.verify()
+    impatient = await open_one(settings=WriterSettings(lease_wait_s=0.01))
+    held, go_on = threading.Event(), threading.Event()
+
+    def stay(tx: Transaction) -> None:
+        held.set()
+        assert go_on.wait(10)
+
+    staying = asyncio.create_task(written.write(stay, call=AGENT))
+    await asyncio.to_thread(held.wait, 10)
+    try:
+        found = await impatient.verify(projections=True)
+    finally:
+        go_on.set()
+        await staying
+
+    assert found.ok
+    assert [note.code for note in found.notes] == ["not_checked"]
+    assert "search index" in found.notes[0].detail
+    assert (await impatient.verify(projections=True)).notes == ()
+
+
 async def test_damage_does_not_count_as_verified(written: SqliteLedger, tmp_path: Path) -> None:
     await written.verify()
     await written.write(note("more"), call=AGENT)
@@ -269,6 +308,42 @@ async def test_the_event_before_a_stretch_is_looked_at_too(written: SqliteLedger
 
     assert (await written.verify(from_seq=6)).first_bad == 5
     assert (await written.verify(from_seq=7)).ok
+
+
+@pytest.fixture
+def in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pmm_mcp.ledger.sqlite.verify._EVENTS_AT_ONCE", 4)
+
+
+@pytest.mark.usefixtures("in_small_steps")
+async def test_when_the_time_is_up_it_is_said_where_to_go_on(written: SqliteLedger) -> None:
+    first = await written.verify(budget_s=0, projections=True)
+    state = await written.state()
+    rest = await written.verify(from_seq=first.next_seq or 0)
+
+    assert (first.ok, first.checked, first.head, first.last, first.next_seq) == (True, 4, 4, 10, 5)
+    assert {note.code for note in first.notes} == {"not_checked"}
+    assert {"the storage of events", "the read models", "the search index"} <= {
+        note.detail.split(":")[0].removesuffix(" was not compared with its passages") for note in first.notes
+    }
+    assert state.verified_to == 4
+    assert (rest.ok, rest.checked, rest.next_seq, rest.notes) == (True, 6, None, ())
+    assert (await written.state()).verified_to == 10
+
+
+@pytest.mark.usefixtures("in_small_steps")
+async def test_a_text_redacted_after_the_time_was_up_is_not_missed(written: SqliteLedger) -> None:
+    await written.write(redact(3), call=HUMAN)
+
+    found = await written.verify(budget_s=0)
+
+    assert (found.ok, found.next_seq, found.redacted) == (True, 5, (3,))
+
+
+async def test_with_time_enough_all_is_checked(written: SqliteLedger) -> None:
+    found = await written.verify(budget_s=1_000, projections=True)
+
+    assert (found.checked, found.next_seq, found.notes) == (10, None, ())
 
 
 async def test_progress_is_told(written: SqliteLedger) -> None:

@@ -25,6 +25,10 @@ def writers() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name == "pmm-ledger-writer"]
 
 
+def files_in(directory: Path) -> list[str]:
+    return [path.name for path in directory.iterdir() if path.is_file()]
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
     yield
@@ -269,3 +273,24 @@ def test_who_is_present_is_alive_and_who_left_is_dead(tmp_path: Path) -> None:
         assert not two.is_dead("a" * 32)
         assert not two.is_dead("a" * 32)
     assert two.is_dead("a" * 32)
+
+
+async def test_a_closed_ledger_is_whole_in_one_file(tmp_path: Path, open_one: Open) -> None:
+    """What was read and written and then closed can be copied: nothing is left in a write-ahead log."""
+    ledger = await open_one()
+    await ledger.write(note("kept"), call=AGENT)
+    assert await notes(ledger) == ["kept"]
+    await ledger.aclose()
+    assert files_in(tmp_path) == ["l.db"]
+
+
+async def test_a_ledger_whose_file_was_removed_takes_no_more_writes(tmp_path: Path, open_one: Open) -> None:
+    """They would be acknowledged and found by nobody."""
+    ledger = await open_one()
+    await ledger.write(note("before"), call=AGENT)
+    (tmp_path / "l.db").rename(tmp_path / "moved.db")
+    with pytest.raises(LedgerUnavailableError):
+        await ledger.write(note("after"), call=AGENT)
+    (tmp_path / "moved.db").rename(tmp_path / "l.db")
+    await ledger.write(note("again"), call=AGENT)
+    assert await notes(ledger) == ["before", "again"]

@@ -124,6 +124,42 @@ async def test_after_an_update_writes_wait_for_the_rebuild_and_reads_do_not(
     assert (await ledger.verify(projections=True)).ok
 
 
+async def test_all_who_wait_for_a_rebuild_write_after_it(open_one: Open) -> None:
+    first = await open_one()
+    await first.write(note("a"), call=AGENT)
+    await first.aclose()
+    go_on = threading.Event()
+
+    def project(record: Recorded) -> Iterator[Change]:
+        assert go_on.wait(10)
+        yield from counters.project(record)
+
+    slow = SimpleNamespace(VERSION=counters.VERSION + 1, TABLES=counters.TABLES, project=project)
+    ledger = await open_one(program=with_counters(slow))
+    writing = [asyncio.create_task(ledger.write(note(text), call=AGENT)) for text in "bcd"]
+    await asyncio.sleep(0.05)
+    go_on.set()
+
+    assert [answer.error for answer in await outcomes(writing)] == [None, None, None]
+    assert sorted(str(text) for text in await notes(ledger)) == ["a", "b", "c", "d"]
+
+
+async def test_a_cancelled_rebuild_is_begun_anew(open_one: Open) -> None:
+    first = await open_one()
+    await first.write(note("a"), call=AGENT)
+    await first.aclose()
+    ledger = await open_one(program=with_counters(newer()))
+    running = ledger._catch_up._running
+    assert running is not None
+    running.cancel()
+
+    answers = await outcomes(ledger.write(note(text), call=AGENT) for text in "bcd")
+
+    assert {type(answer.error) for answer in answers} <= {RebuildingError, type(None)}
+    await ledger.write(note("e"), call=AGENT)
+    assert await counted(ledger) == 2 * len(await kinds(ledger))
+
+
 async def test_closing_ends_a_rebuild_and_the_next_open_begins_it_anew(
     open_one: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

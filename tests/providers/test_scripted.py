@@ -32,7 +32,7 @@ async def test_a_file_is_read_aloud_one_reply_a_question(tmp_path: Path) -> None
             {"text": "late", "delay_s": 0.001},
         ],
     )
-    models = Models(ProviderSettings())
+    models = Models(ProviderSettings(), default=name)
     replies = [await models.get(name).ask(PROMPT) for _ in range(8)]
 
     assert [(reply.status, reply.text, reply.reason) for reply in replies] == [
@@ -92,14 +92,14 @@ async def test_a_delay_can_be_cancelled() -> None:
 )
 async def test_a_file_that_is_no_script_is_refused(tmp_path: Path, content: Any) -> None:
     with pytest.raises(ModelUnavailableError) as caught:
-        Models(ProviderSettings()).get(script(tmp_path, content))
+        Models(ProviderSettings(), default=script(tmp_path, content)).get()
     assert caught.value.hint
 
 
 async def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "none.json", tmp_path):
         with pytest.raises(ModelUnavailableError):
-            Models(ProviderSettings()).get(f"scripted:{path}")
+            Models(ProviderSettings(), default=f"scripted:{path}").get()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name here")
@@ -107,4 +107,33 @@ async def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
 
     with pytest.raises(ModelUnavailableError):
-        Models(ProviderSettings()).get(f"scripted:{tmp_path / 'pipe'}")
+        Models(ProviderSettings(), default=f"scripted:{tmp_path / 'pipe'}").get()
+
+
+async def test_no_caller_names_a_script_or_learns_which_files_there_are(tmp_path: Path) -> None:
+    (tmp_path / "there.json").write_text('[{"text": "a secret"}]')
+    ours = script(tmp_path, [{"text": "ours"}])
+    refused = set()
+    for default in ("", ours, f"scripted:{tmp_path / 'absent.json'}"):
+        models = Models(ProviderSettings(), default=default)
+        for name in ("there.json", "absent.json", ""):
+            with pytest.raises(ModelUnavailableError) as caught:
+                models.get(f"scripted:{tmp_path / name}")
+            refused.add((str(caught.value), caught.value.hint))
+
+    assert len(refused) == 1
+
+
+async def test_the_configured_script_may_be_named(tmp_path: Path) -> None:
+    ours = script(tmp_path, [{"text": "ours"}])
+    models = Models(ProviderSettings(), default=ours)
+
+    assert (await models.get(ours).ask(PROMPT)).text == "ours"
+    assert models.get() is models.get(ours)
+
+
+async def test_a_script_is_read_once_when_the_program_starts(tmp_path: Path) -> None:
+    models = Models(ProviderSettings(), default=script(tmp_path, [{"text": "before"}]))
+    script(tmp_path, [{"text": "after"}])
+
+    assert (await models.get().ask(PROMPT)).text == "before"

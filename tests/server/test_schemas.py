@@ -58,6 +58,7 @@ async def test_pain_17_schemas_are_what_the_strictest_client_takes(tmp_path: Pat
         assert re.fullmatch(r"[a-z][a-z0-9_]{0,39}", tool.name)
         assert "__" not in tool.name
         assert 20 < len(tool.description or "") <= 2_000
+        assert "\n  " not in (tool.description or ""), "the indentation of the source"
         root = tool.input_schema
         assert root["type"] == "object"
         assert root["additionalProperties"] is False

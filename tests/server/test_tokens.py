@@ -81,3 +81,10 @@ def test_a_row_that_is_not_understood_is_refused(tmp_path: Path, row: Mapping[st
 
     with pytest.raises(InvalidArgumentError, match="malformed"):
         TokenFile(tmp_path / "tokens.json").load()
+
+
+def test_a_missing_file_is_described(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="cannot be read") as caught:
+        TokenFile(tmp_path / "tokens.json").load()
+
+    assert '"token_sha256"' in str(caught.value.hint)

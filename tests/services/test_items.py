@@ -1,11 +1,13 @@
 """Looking at one thing: by its id, whole, as it is or as it was."""
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError
+from pmm_mcp.services.items import CITATIONS_MAX
 from tests.apps import Mind, mind_of
 from tests.ledgers import HUMAN, redact
 
@@ -128,6 +130,20 @@ async def test_a_promise_is_shown_as_it_was_at_any_seq(tmp_path: Path) -> None:
         ("commitment_closed", "done"),
     ]
     assert len(before) == 1
+
+
+async def test_a_close_is_in_the_history_however_much_cites_the_promise(tmp_path: Path) -> None:
+    async with mind_of(tmp_path) as mind:
+        await furnish(mind)
+        await asyncio.gather(*(mind.record(f"about it, {n}", source="co:9") for n in range(101)))
+        await mind.answer("CLOSE: co:9 = done")
+        found = await mind.app.items.get("co:9")
+        before = await mind.app.items.get("co:9", as_of=await mind.head() - 1)
+        early = await mind.app.items.get("co:9", as_of=12)
+
+    assert [one.kind for one in found.history] == ["commitment_opened", "commitment_closed"]
+    assert {one.role for one in found.dependants} == {"source"}
+    assert len(early.dependants) < len(before.dependants) <= CITATIONS_MAX
 
 
 async def test_a_text_that_was_removed_is_absent_and_the_rest_stays(tmp_path: Path) -> None:

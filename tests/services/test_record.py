@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pmm_mcp.domain.anchors import Place
 from pmm_mcp.domain.errors import (
     InvalidArgumentError,
     NotFoundError,
@@ -15,10 +16,15 @@ from pmm_mcp.domain.errors import (
     SecretRefusedError,
     TooLargeError,
 )
-from tests.apps import BESIDE, ELSEWHERE, Mind, body, files_with, mind_of, texts
+from pmm_mcp.ledger.sqlite.ledger import SqliteLedger
+from pmm_mcp.ledger.sqlite.reader import READERS_MAX
+from tests.apps import BESIDE, ELSEWHERE, HERE, Mind, body, files_with, mind_of, texts
 from tests.ledgers import HUMAN, redact
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+BY_THEN = 5.0
+"""No wait in these tests takes longer, in seconds."""
 
 
 # ------------------------------------------------------------------------------------------ repeats
@@ -335,6 +341,89 @@ async def test_an_answer_names_the_evidence_it_answers(tmp_path: Path) -> None:
     assert [(one.id, one.role) for one in item.dependants] == [(result.id, "answers")]
 
 
+async def test_every_answer_shows_what_was_cited(tmp_path: Path) -> None:
+    async with mind_of(tmp_path) as mind:
+        await mind.record("a counterexample")
+        keyed = Mind(mind.app, mind.chat, mind.keyed("k"))
+        given: dict[str, Any] = {"content": "seen", "source": "ev:2", "answers": "ev:2"}
+        first = await keyed.record(**given)
+        repeated = await keyed.record(**given)
+        duplicate = await mind.record(**given)
+        rehearsed = await mind.record(**given, dry_run=True)
+
+    assert (repeated.repeated, duplicate.duplicate, rehearsed.duplicate) == (True, True, True)
+    assert [ref.id for ref in first.refs or []] == ["ev:2", "ev:2"]
+    assert first.refs == repeated.refs == duplicate.refs == rehearsed.refs
+
+
+async def test_a_counterexample_can_be_answered_in_words_that_were_recorded_before(tmp_path: Path) -> None:
+    async with mind_of(tmp_path) as mind:
+        one, other = await mind.record("one doubt"), await mind.record("another doubt")
+        before = await mind.record("It holds.")
+        answer = await mind.record("It holds.", answers=one.id)
+        second = await mind.record("It holds.", answers=other.id)
+        again = await mind.record("It holds.", answers=other.id)
+        plain = await mind.record("It holds.")
+
+    assert len({before.id, answer.id, second.id}) == 3
+    assert (again.id, again.duplicate) == (second.id, True)
+    assert (plain.id, plain.duplicate) == (before.id, True)
+    assert before.id in [ref.id for ref in answer.near]
+
+
+NOT_KEPT: tuple[tuple[dict[str, Any], str | None], ...] = (
+    ({}, None),
+    ({"importance": 3, "labels": ["a"], "speaker": "Ann"}, None),
+    ({"importance": 5}, "importance"),
+    ({"labels": ["a", "c"]}, "labels"),
+    ({"speaker": "Bob", "evaluator_id": "judge"}, "speaker, evaluator_id"),
+    ({"occurred_at": "2026-01-01T00:00:00Z"}, "occurred_at"),
+)
+
+
+@pytest.mark.parametrize(("given", "lost"), NOT_KEPT, ids=str)
+async def test_a_duplicate_says_what_of_it_was_not_kept(
+    tmp_path: Path, given: dict[str, Any], lost: str | None
+) -> None:
+    async with mind_of(tmp_path) as mind:
+        await mind.record("seen", importance=3, labels=["a", "b"], speaker="Ann")
+        rehearsed = await mind.record("seen", **given, dry_run=True)
+        result = await mind.record("seen", **given)
+
+    said = result.notice and result.notice.partition("says of: ")[2]
+    assert (result.duplicate, said) == (True, lost)
+    assert rehearsed.notice == "; ".join(filter(None, ("dry run: nothing was written", result.notice)))
+
+
+# ----------------------------------------------------------------------------------------- waiting
+
+
+async def test_records_that_wait_for_another_process_hold_up_no_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = 0
+    write = SqliteLedger.write
+
+    async def counted(ledger: SqliteLedger, *args: Any, **given: Any) -> Any:
+        nonlocal waiting
+        waiting += 1
+        return await write(ledger, *args, **given)
+
+    async with mind_of(tmp_path) as mind, mind_of(tmp_path, seed="another process") as other:
+        await mind.record("The pool is 32.")
+        monkeypatch.setattr(SqliteLedger, "write", counted)
+        async with other.app.ledger.keep_lease(), asyncio.timeout(BY_THEN):
+            records = [asyncio.create_task(mind.record(f"fact {n}")) for n in range(READERS_MAX)]
+            while waiting < READERS_MAX:  # noqa: ASYNC110 - the state of others, which signals nothing
+                await asyncio.sleep(0)
+            found = await mind.found("pool")
+            held_up = any(record.done() for record in records)
+        await asyncio.gather(*records)
+
+    assert found == ["ev:2"]
+    assert not held_up
+
+
 # ------------------------------------------------------------------------------------- request ids
 
 
@@ -361,6 +450,27 @@ async def test_a_request_id_stands_for_the_same_arguments(tmp_path: Path, given:
         await keyed.record(**first)
         with pytest.raises(RequestIdConflictError):
             await keyed.record(**(first | given))
+
+
+@pytest.mark.parametrize(
+    ("place", "conversation"), [(BESIDE, ""), (HERE, "another")], ids=["place", "conversation"]
+)
+async def test_a_request_id_stands_for_the_same_place(
+    tmp_path: Path, place: Place, conversation: str
+) -> None:
+    async with mind_of(tmp_path) as mind:
+        await Mind(mind.app, mind.chat, mind.keyed("k")).record("once")
+        other = mind.at(place, conversation=conversation)
+        with pytest.raises(RequestIdConflictError):
+            await Mind(mind.app, mind.chat, other.keyed("k")).record("once")
+
+
+async def test_a_request_id_stands_for_no_source_as_well(tmp_path: Path) -> None:
+    async with mind_of(tmp_path) as mind:
+        keyed = Mind(mind.app, mind.chat, mind.keyed("k"))
+        await keyed.record("once")
+        with pytest.raises(RequestIdConflictError):
+            await keyed.record("once", source="s")
 
 
 async def test_long_texts_are_compared_by_their_beginnings(tmp_path: Path) -> None:

@@ -20,8 +20,9 @@ from pmm_mcp.domain.records import Recorded
 from pmm_mcp.ports import ModelReply, Prompt
 from pmm_mcp.providers.offline import OfflineChat
 from pmm_mcp.providers.scripted import ScriptedReply
+from pmm_mcp.turn.ending import ANOTHER_REPLY
 from pmm_mcp.turn.recovery import CLOSED_MAX
-from tests.apps import BESIDE, Mind, Reply, body, files_with, lines, mind_of, texts
+from tests.apps import BESIDE, ELSEWHERE, Mind, Reply, body, files_with, lines, mind_of, texts
 from tests.clocks import ManualClock
 
 TERMINALS = {"assistant_message", "generation_failure"}
@@ -256,11 +257,32 @@ async def test_finishing_twice_returns_the_first_result(tmp_path: Path) -> None:
         begun = await mind.app.turns.begin("hello?", call=mind.call)
         first = await mind.app.turns.finish(begun.turn, "one\nCOMMIT: x", call=mind.call)
         head = await mind.head()
-        second = await mind.app.turns.finish(begun.turn, "two\nCOMMIT: y", call=mind.call)
+        second = await mind.app.turns.finish(begun.turn, "one\nCOMMIT: x", call=mind.call)
 
         assert await mind.head() == head
     assert second.repeated
     assert second.model_copy(update={"repeated": None, "head": first.head}) == first
+
+
+async def test_another_reply_to_an_answered_turn_is_kept_without_effects_and_said_so(tmp_path: Path) -> None:
+    async with mind_of(tmp_path) as mind:
+        begun = await mind.app.turns.begin("hello?", call=mind.call)
+        first = await mind.app.turns.finish(begun.turn, "one\nCOMMIT: x", call=mind.call)
+        second = await mind.app.turns.finish(begun.turn, "two\nCOMMIT: y", call=mind.call)
+        late = texts(await mind.history(), "late_reply", "reply")
+        opened = (await mind.kinds()).count("commitment_opened")
+    assert late == ["two\nCOMMIT: y"]
+    assert opened == 1
+    assert (second.repeated, second.notice) == (True, ANOTHER_REPLY)
+    assert second.assistant == first.assistant
+
+
+async def test_a_reply_closes_no_promise_of_another_project_that_it_was_not_shown(tmp_path: Path) -> None:
+    async with mind_of(tmp_path) as mind:
+        (theirs,) = (await mind.at(ELSEWHERE).answer("COMMIT: theirs alone")).opened
+        ours = await mind.answer(lines(f"CLOSE: {theirs.id} = nope", f"CLOSE: {theirs.cid}"))
+    assert ours.closed == []
+    assert [failed.reason for failed in ours.validation_failures] == ["UNKNOWN_COMMITMENT"] * 2
 
 
 async def test_finishing_an_empty_reply_twice_returns_the_first_result(tmp_path: Path) -> None:
@@ -555,6 +577,28 @@ async def test_a_request_id_belongs_to_one_call(tmp_path: Path) -> None:
             with pytest.raises(RequestIdConflictError):
                 await call
         assert await mind.head() == head
+
+
+async def test_a_request_id_belongs_to_one_place_and_conversation(tmp_path: Path) -> None:
+    async with mind_of(tmp_path, "hi") as mind:
+        turns = mind.app.turns
+        await mind.run("one", call=mind.keyed("run"))
+        await turns.begin("one", call=mind.keyed("begin"))
+        head = await mind.head()
+        for elsewhere in (mind.at(BESIDE), mind.at(conversation="another")):
+            with pytest.raises(RequestIdConflictError):
+                await mind.run("one", call=elsewhere.keyed("run"))
+            with pytest.raises(RequestIdConflictError):
+                await turns.begin("one", call=elsewhere.keyed("begin"))
+        assert await mind.head() == head
+
+
+async def test_a_request_id_belongs_to_one_model(tmp_path: Path) -> None:
+    async with mind_of(tmp_path, "hi") as mind:
+        await mind.run("one", call=mind.keyed("k"))
+    async with mind_of(tmp_path, chat=OfflineChat(), seed="another process") as mind:
+        with pytest.raises(RequestIdConflictError):
+            await mind.run("one", call=mind.keyed("k"))
 
 
 # --------------------------------------------------------------------------------- offline, secrets

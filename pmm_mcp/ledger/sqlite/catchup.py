@@ -3,7 +3,6 @@
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import Any, Final, Protocol, TypeVar
 
 from pmm_mcp.domain.errors import LedgerBusyError, PmmError, RebuildingError
@@ -50,7 +49,8 @@ class CatchUp:
         """Begin to rebuild in the background what is out of date, if anything is."""
         if not await self._chore(lambda db: stale_projections(db, self._program)):
             return False
-        self._begin(None, None)
+        if self._running is None:  # Another who waited may have begun meanwhile.
+            self._begin(None, None)
         return True
 
     async def rebuild(self, names: Sequence[str], *, progress: Progress | None) -> int:
@@ -68,17 +68,20 @@ class CatchUp:
         """
         if self._broken is not None:
             raise self._broken
-        if self._running is None:
+        running = self._running
+        if running is None:
             return
-        await asyncio.wait({self._running}, timeout=REBUILD_WAIT_S)
-        if not self._running.done():
+        await asyncio.wait({running}, timeout=REBUILD_WAIT_S)
+        if not running.done():
             raise RebuildingError(
                 f"read models are being rebuilt: {100 * self._done // max(1, self._total)} % done",
                 hint="Reading works meanwhile. Try again in a moment.",
             )
-        failure, self._running = self._running.exception(), None
+        if self._running is running:
+            self._running = None
         if self._broken is not None:
             raise self._broken
+        failure = _failure_of(running)
         if failure is not None and await self.start():
             raise failure
 
@@ -86,8 +89,7 @@ class CatchUp:
         """Let the writer close; a rebuild stops at its next step, and begins anew at the next open."""
         await closing
         if self._running is not None:
-            with suppress(Exception):
-                await self._running
+            await asyncio.wait({self._running})
 
     def _begin(self, names: Sequence[str] | None, progress: Progress | None) -> "asyncio.Task[int]":
         self._done = self._total = 0
@@ -123,6 +125,12 @@ class CatchUp:
         finally:
             tenure.abandon()
             tenure.unkeep()
+
+
+def _failure_of(task: "asyncio.Task[Any]") -> BaseException | None:
+    if task.cancelled():
+        return RebuildingError("a rebuild of the read models was cancelled", hint="Try again in a moment.")
+    return task.exception()
 
 
 def _look_at(task: "asyncio.Task[Any]") -> None:

@@ -26,6 +26,11 @@ def connect_reader(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(reader_uri(path), uri=True, isolation_level=None, timeout=5)
 
 
+def connect_present(path: Path) -> sqlite3.Connection:
+    """Open a file that exists for a short look that may need to write; opening changes nothing in it."""
+    return sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=5)
+
+
 def connect_writer(path: Path, *, wait_s: float = 5, max_page_count: int = 0) -> sqlite3.Connection:
     """Open the file for writing, durable and in WAL mode; create it, readable by its owner only.
 

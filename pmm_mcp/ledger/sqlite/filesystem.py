@@ -28,7 +28,7 @@ _NETWORK_FUSE: Final = ("fuse.sshfs", "fuse.s3fs", "fuse.rclone", "fuse.glusterf
 _MOUNTS: Final = Path("/proc/self/mountinfo")
 
 
-def check_path(path: Path) -> Path:
+def check_path(path: Path, *, for_writing: bool = True) -> Path:
     """Return the real path of a ledger, which may not exist yet. Nothing is created.
 
     Raises:
@@ -39,6 +39,14 @@ def check_path(path: Path) -> Path:
         raise LedgerUnavailableError(
             f"the ledger's path is relative: {path}", hint="Give PMM_MCP_DB an absolute path."
         )
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise LedgerUnavailableError(
+            f"the ledger's path cannot be used: {error}", hint="Set PMM_MCP_DB to another path."
+        ) from error
     real = Path(os.path.realpath(path))
     if real.is_dir():
         raise LedgerUnavailableError(
@@ -49,7 +57,7 @@ def check_path(path: Path) -> Path:
         raise LedgerUnavailableError(
             f"{below} is in the way and is no directory", hint="Choose another path."
         )
-    if not os.access(below, os.W_OK):
+    if for_writing and not os.access(below, os.W_OK):
         raise LedgerUnavailableError(
             f"{below} is not writable", hint="Change its permissions, or set PMM_MCP_DB to another path."
         )

@@ -157,7 +157,7 @@ class Groups:
     def _result(self, tx: SqliteTransaction, job: Job) -> Any:
         if job.call.request_id:
             for recorded in tx.ask(events.of_request(job.call.request_id)):
-                if recorded.actor.name == job.call.actor.name:
+                if _is_same_client(recorded.actor, job.call.actor):
                     if job.again is None:
                         raise RequestIdConflictError(job.call.request_id)
                     return job.again(tx, recorded)
@@ -186,6 +186,11 @@ class Groups:
             ids=self._ids,
             is_dead=self._is_dead,
         )
+
+
+def _is_same_client(one: Actor, other: Actor) -> bool:
+    """Say whether both may be one client, in whatever session: a name alone can be anybody's."""
+    return (one.kind, one.name) == (other.kind, other.name)
 
 
 def _ended(error: BaseException) -> BaseException:

@@ -3,36 +3,29 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, closing, suppress
-from dataclasses import replace
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
-
-import orjson
+from typing import TypeVar
 
 from pmm_mcp.domain.errors import LedgerBusyError, ProgramTooOldError
 from pmm_mcp.domain.lease import Holder
 from pmm_mcp.domain.records import Call, Recorded
 from pmm_mcp.ledger.sqlite.catchup import CatchUp
-from pmm_mcp.ledger.sqlite.connection import connect_reader
-from pmm_mcp.ledger.sqlite.faults import coded
 from pmm_mcp.ledger.sqlite.filesystem import check_path
-from pmm_mcp.ledger.sqlite.genesis import write_meta
 from pmm_mcp.ledger.sqlite.groups import runtime_call
 from pmm_mcp.ledger.sqlite.jobs import Chore, Job
-from pmm_mcp.ledger.sqlite.lease import read_lease
 from pmm_mcp.ledger.sqlite.liveness import this_process
 from pmm_mcp.ledger.sqlite.program import Program
 from pmm_mcp.ledger.sqlite.reader import SqliteReader
-from pmm_mcp.ledger.sqlite.schema import INDEX
-from pmm_mcp.ledger.sqlite.verify import verify_file
+from pmm_mcp.ledger.sqlite.state import read_state
+from pmm_mcp.ledger.sqlite.verified import INDEX_UNCHECKED, compare_index, not_checked, note_verified
+from pmm_mcp.ledger.sqlite.verify import IsOver, time_limit, verify_file
 from pmm_mcp.ledger.sqlite.writer import Writer, WriterSettings
 from pmm_mcp.ports import (
     Clock,
     Housekeeping,
     IdSource,
     LedgerState,
-    Problem,
     Progress,
     Transaction,
     Verification,
@@ -45,7 +38,14 @@ class SqliteLedger:
     """A `Ledger` in one file. Use `open_ledger`."""
 
     def __init__(
-        self, path: Path, *, writer: Writer, reader: SqliteReader, program: Program, holder: Holder
+        self,
+        path: Path,
+        *,
+        writer: Writer,
+        reader: SqliteReader,
+        program: Program,
+        holder: Holder,
+        clock: Clock,
     ) -> None:
         """Join the parts; `open` makes them ready."""
         self._path = path
@@ -53,6 +53,7 @@ class SqliteLedger:
         self._reader = reader
         self._program = program
         self._holder = holder
+        self._clock = clock
         self._catch_up = CatchUp(program, self._writer, self._chore)
 
     @property
@@ -93,24 +94,31 @@ class SqliteLedger:
 
     async def state(self) -> LedgerState:
         """Return what the ledger knows about itself."""
-        return await asyncio.to_thread(self._state)
+        return await asyncio.to_thread(read_state, self._path, degraded=self._catch_up.degraded)
 
     async def verify(
-        self, *, from_seq: int = 1, projections: bool = False, progress: Progress | None = None
+        self,
+        *,
+        from_seq: int = 1,
+        projections: bool = False,
+        budget_s: float | None = None,
+        progress: Progress | None = None,
     ) -> Verification:
         """Recompute every hash from the stored bytes and report what does not hold."""
+        is_over = time_limit(self._clock, budget_s)
         found = await asyncio.to_thread(
             verify_file,
             self._path,
             from_seq=from_seq,
             projections=self._program.projections if projections else None,
+            is_over=is_over,
             progress=progress,
         )
-        with suppress(LedgerBusyError, ProgramTooOldError):
-            if projections:
-                found = await self._chore(lambda db: self._check_index(db, found))
-            if found.ok:
-                await self._chore(lambda db: self._note_verified(db, from_seq=from_seq, head=found.head))
+        if projections:
+            found = await self._with_index(found, is_over)
+        if found.ok:
+            with suppress(LedgerBusyError, ProgramTooOldError):
+                await self._locked(lambda db: note_verified(db, from_seq=from_seq, head=found.head))
         return found
 
     async def rebuild(self, *, progress: Progress | None = None) -> int:
@@ -126,10 +134,12 @@ class SqliteLedger:
             await self.write(lambda _tx: None, call=runtime_call(self._holder.id))
 
     async def aclose(self) -> None:
-        """Stop the background work, then the readers, then the writer."""
-        closing_writer = asyncio.to_thread(self._writer.stop)
-        await self._catch_up.aclose(closing_writer)
+        """Stop the readers, then the background work and the writer.
+
+        The writer is the last to close: only it can fold the write-ahead log into the file.
+        """
         await self._reader.aclose()
+        await self._catch_up.aclose(asyncio.to_thread(self._writer.stop))
 
     async def _chore(self, run: Callable[[sqlite3.Connection], T]) -> T:
         chore = Chore(run)
@@ -137,54 +147,30 @@ class SqliteLedger:
         answer: T = await chore.answer
         return answer
 
+    async def _locked(self, run: Callable[[sqlite3.Connection], T]) -> T:
+        """Run something in a transaction that may write, outside any lease."""
+
+        def locked(db: sqlite3.Connection) -> T:
+            self._writer.tenure.lock()
+            try:
+                return run(db)
+            finally:
+                self._writer.tenure.abandon()
+
+        return await self._chore(locked)
+
+    async def _with_index(self, found: Verification, is_over: IsOver) -> Verification:
+        if is_over():
+            return not_checked(found, f"{INDEX_UNCHECKED}: the time was up")
+        try:
+            return await self._locked(lambda db: compare_index(db, found))
+        except LedgerBusyError as error:
+            return not_checked(found, f"{INDEX_UNCHECKED}: {error}")
+
     async def _unkeep(self, keeping: "asyncio.Future[None]") -> None:
         with suppress(Exception):
             await keeping
             await self._chore(lambda _db: self._writer.tenure.unkeep())
-
-    def _state(self) -> LedgerState:
-        try:
-            with closing(connect_reader(self._path)) as db:
-                db.execute("BEGIN")
-                meta: dict[str, Any] = dict(db.execute("SELECT name, value FROM ledger_meta").fetchall())
-                first = db.execute("SELECT record FROM events WHERE seq = 1").fetchone()
-                lease, _ = read_lease(db)
-        except sqlite3.Error as error:
-            raise coded(error) from error
-        return LedgerState(
-            ledger_id=str(orjson.loads(first[0])["body"]["ledger_id"]) if first else "",
-            path=str(self._path),
-            size_bytes=self._path.stat().st_size,
-            verified_to=int(meta.get("verified_to", 0)),
-            lease=lease,
-            degraded=self._catch_up.degraded,
-        )
-
-    def _check_index(self, db: sqlite3.Connection, found: Verification) -> Verification:
-        """Compare the search index with its passages; it needs the writing connection, and writes nothing."""
-        self._writer.tenure.lock()
-        try:
-            db.execute(f"INSERT INTO {INDEX} ({INDEX}, rank) VALUES ('integrity-check', 1)")
-        except sqlite3.DatabaseError as error:
-            if isinstance(coded(error), LedgerBusyError):
-                raise
-            problem = Problem(0, "projection", f"the search index is not what the passages say: {error}")
-            return replace(found, problems=(*found.problems, problem))
-        finally:
-            self._writer.tenure.abandon()
-        return found
-
-    def _note_verified(self, db: sqlite3.Connection, *, from_seq: int, head: int) -> None:
-        """Remember how far everything holds; a later stretch alone says nothing about the ones before."""
-        self._writer.tenure.lock()
-        try:
-            row = db.execute("SELECT value FROM ledger_meta WHERE name = 'verified_to'").fetchone()
-            verified_to = int(row[0]) if row else 0
-            if from_seq <= verified_to + 1 and head > verified_to:
-                write_meta(db, "verified_to", str(head))
-                db.execute("COMMIT")
-        finally:
-            self._writer.tenure.abandon()
 
 
 @asynccontextmanager
@@ -217,7 +203,12 @@ async def open_ledger(
         settings=settings or WriterSettings(),
     )
     ledger = SqliteLedger(
-        real, writer=writer, reader=SqliteReader(real, clock), program=program, holder=holder
+        real,
+        writer=writer,
+        reader=SqliteReader(real, clock),
+        program=program,
+        holder=holder,
+        clock=clock,
     )
     try:
         await ledger.open()

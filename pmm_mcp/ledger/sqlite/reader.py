@@ -55,6 +55,7 @@ class SqliteReader:
         self._clock = clock
         self._idle: list[aiosqlite.Connection] = []
         self._free = asyncio.Semaphore(READERS_MAX)
+        self._is_closed = False
 
     @asynccontextmanager
     async def view(self) -> AsyncGenerator[SqliteView, None]:
@@ -69,10 +70,14 @@ class SqliteReader:
                 # A statement may still be running for a cancelled caller: this connection is not used again.
                 await asyncio.shield(_discard(db))
                 raise
-            self._idle.append(db)
+            if self._is_closed:
+                await asyncio.shield(db.close())
+            else:
+                self._idle.append(db)
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Close the connections; one that is in use is closed when its view ends."""
+        self._is_closed = True
         while self._idle:
             await self._idle.pop().close()
 

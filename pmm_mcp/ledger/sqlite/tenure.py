@@ -1,5 +1,6 @@
 """This process's right to write: taken with a transaction, kept over several, let go in a commit."""
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pmm_mcp.domain.errors import FenceLostError, LeaseHeldError, LedgerBusyError
+from pmm_mcp.domain.errors import FenceLostError, LeaseHeldError, LedgerBusyError, LedgerUnavailableError
 from pmm_mcp.domain.lease import Holder, Lease, Takeover, TakeoverReason, acquire
 from pmm_mcp.ledger.sqlite.blocker import writing_pid
 from pmm_mcp.ledger.sqlite.faults import is_busy
@@ -53,6 +54,8 @@ class Tenure:
         """Hold nothing yet."""
         self._db = db
         self._path = path
+        opened = os.stat(path)
+        self._file = (opened.st_dev, opened.st_ino)
         self._program = program
         self._holder = holder
         self._clock = clock
@@ -102,6 +105,7 @@ class Tenure:
         while True:
             self.lock(deadline=deadline)
             try:
+                self._check_file()
                 known = self._look(stale_too=stale_too)
                 if self._kept and (known.lease.fence, known.lease.holder.id) != (
                     self._kept[0],
@@ -227,6 +231,18 @@ class Tenure:
             self._pause(0.001, 0.002)
 
     # ---------------------------------------------------------------------------------- the rest
+
+    def _check_file(self) -> None:
+        """Refuse to write to a file that nobody will find again: removed, or another put in its place."""
+        try:
+            found = os.stat(self._path)
+        except FileNotFoundError:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != self._file:
+            raise LedgerUnavailableError(
+                f"{self._path} was removed or replaced while it was open",
+                hint="Restart this program; if the file was moved, put it back first.",
+            )
 
     def _look(self, *, stale_too: bool = False) -> _Known:
         """Return what the file says, reading it only when another connection has written since."""

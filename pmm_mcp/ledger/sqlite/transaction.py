@@ -142,7 +142,7 @@ class SqliteTransaction:
         seq = self.head.seq + 1
         salted = {name: (self._ids.token(SALT_BYTES), text.value) for name, text in draft.texts.items()}
         # The first event of the caller's own carries the id; what the server says before it does not.
-        request_id = self._request_id if actor.name == self._call.actor.name else ""
+        request_id = self._request_id if actor == self._call.actor else ""
         data = encode(
             draft,
             call=self._call,

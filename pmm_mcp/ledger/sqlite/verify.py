@@ -2,8 +2,9 @@
 
 import re
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +19,7 @@ from pmm_mcp.ledger.sqlite.connection import connect_reader
 from pmm_mcp.ledger.sqlite.faults import coded
 from pmm_mcp.ledger.sqlite.replay import replayed_digests, table_digests
 from pmm_mcp.ledger.sqlite.schema import Projections
-from pmm_mcp.ports import Problem, Progress, Verification
+from pmm_mcp.ports import Clock, Problem, Progress, Verification
 
 PROBLEMS_MAX: Final = 100
 _STEP_BACK_US: Final = 1_000_000
@@ -27,8 +28,30 @@ _TEXTS_AT_ONCE: Final = 16
 """A text has up to a megabyte."""
 _MISSING_FROM_INDEX: Final = re.compile(r"row (\d+) missing from index events_")
 
+_LOOK_EVERY: Final = 100_000
+"""After how many steps of SQLite's machine the time is looked at: every few milliseconds."""
+
+IsOver = Callable[[], bool]
+"""Says whether the time for something is up."""
+
 TextKey = tuple[int, str]
 """The seq of an event, and the field that the text is in."""
+
+
+class _TimeIsUpError(Exception):
+    """Ends a part of the check that is left unfinished."""
+
+
+def time_limit(clock: Clock, budget_s: float | None) -> IsOver:
+    """Begin to measure; without a budget the time is never up."""
+    if budget_s is None:
+        return _never
+    until = clock.monotonic() + budget_s
+    return lambda: clock.monotonic() >= until
+
+
+def _never() -> bool:
+    return False
 
 
 def verify_file(
@@ -37,11 +60,13 @@ def verify_file(
     from_seq: int = 1,
     projections: Projections | None = None,
     storage: bool = True,
+    is_over: IsOver = _never,
     progress: Progress | None = None,
 ) -> Verification:
     """Check a ledger from a seq on, on one snapshot of its file. Blocking; run it in a thread.
 
     `projections` are replayed and compared as well. A damaged file is what this is for: it does not raise.
+    When the time is up, what is left is not checked, and the result says so.
 
     Raises:
         LedgerBusyError: another process keeps the file locked.
@@ -51,7 +76,7 @@ def verify_file(
     try:
         with closing(connect_reader(path)) as db:
             db.execute("BEGIN")
-            check = _Check(db, from_seq=from_seq, progress=progress)
+            check = _Check(db, from_seq=from_seq, is_over=is_over, progress=progress)
             check.chain()
             if storage:
                 check.storage()
@@ -67,8 +92,11 @@ def verify_file(
 
 
 class _Check:
-    def __init__(self, db: sqlite3.Connection, *, from_seq: int, progress: Progress | None) -> None:
+    def __init__(
+        self, db: sqlite3.Connection, *, from_seq: int, is_over: IsOver, progress: Progress | None
+    ) -> None:
         self._db = db
+        self._is_over = is_over
         self._progress = progress
         self._problems: list[Problem] = []
         self._notes: list[Problem] = []
@@ -79,15 +107,19 @@ class _Check:
         self._total = self._last_seq()
         self._head = max(0, min(from_seq - 1, self._total))
         self._hash, self._fence, self._ts = GENESIS, 0, ""
+        self._stopped = False
+        self._check_tail()
 
     def result(self) -> Verification:
         return Verification(
             checked=self._checked,
             head=self._head,
             head_hash=self._hash,
+            last=self._total,
             problems=tuple(self._problems),
             notes=tuple(self._notes),
             redacted=tuple(self._redacted),
+            next_seq=self._head + 1 if self._stopped else None,
         )
 
     def chain(self) -> None:
@@ -104,32 +136,22 @@ class _Check:
             behind = self._head
             if self._progress is not None:
                 self._progress(behind, self._total)
-        self._report_orphans(self._text_digests("seq > ?", (behind,)))
+            if behind < self._total and self._is_over():
+                self._stop()
+                break
+        else:
+            self._report_orphans(self._text_digests("seq > ?", (behind,)))
         self._judge_missing()
         self._db.text_factory = str
 
     def storage(self) -> None:
         """Ask SQLite to compare tables, indexes and constraints: a flip in an index is damage too."""
         for table in ("events", "event_text", "ledger_meta", "writer_lease"):
-            for (line,) in self._rows(f"PRAGMA integrity_check({table})"):
-                if line != "ok":
-                    row = _MISSING_FROM_INDEX.match(line)
-                    # Rows are counted from 1, as seqs are.
-                    self._problem(int(row[1]) if row else 0, "storage", f"{table}: {line}")
+            self._in_time(partial(self._check_storage, table), what=f"the storage of {table}")
 
     def projections(self, projections: Projections) -> None:
         """Replay everything and compare every read table with what stands in the file."""
-        try:
-            replayed = replayed_digests(
-                self._db, until=self._head, projections=projections, progress=self._progress
-            )
-            stored = table_digests(self._db, projections)
-        except Exception as error:  # noqa: BLE001 - whatever a damaged record makes of the read models
-            self._problem(0, "projection", f"the read models cannot be replayed: {error}")
-            return
-        for table, digest in replayed.items():
-            if stored[table] != digest:
-                self._problem(0, "projection", f"the read table {table!r} is not what the events say")
+        self._in_time(partial(self._check_projections, projections), what="the read models")
 
     # ------------------------------------------------------------------------------ the events
 
@@ -219,7 +241,75 @@ class _Check:
             else:
                 self._problem(seq, "text", f"the text {field!r} is missing and was not redacted")
 
+    # -------------------------------------------------------------------------- storage, read models
+
+    def _check_storage(self, table: str) -> None:
+        for (line,) in self._rows(f"PRAGMA integrity_check({table})"):
+            if line != "ok":
+                row = _MISSING_FROM_INDEX.match(line)
+                # Rows are counted from 1, as seqs are.
+                self._problem(int(row[1]) if row else 0, "storage", f"{table}: {line}")
+
+    def _check_projections(self, projections: Projections) -> None:
+        try:
+            replayed = replayed_digests(
+                self._db, until=self._head, projections=projections, progress=self._replayed
+            )
+            stored = table_digests(self._db, projections)
+        except _TimeIsUpError:
+            raise
+        except Exception as error:
+            if self._is_over():
+                raise _TimeIsUpError from error
+            self._problem(0, "projection", f"the read models cannot be replayed: {error}")
+            return
+        for table, digest in replayed.items():
+            if stored[table] != digest:
+                self._problem(0, "projection", f"the read table {table!r} is not what the events say")
+
+    # ---------------------------------------------------------------------------------- the time
+
+    def _in_time(self, check: Callable[[], None], *, what: str) -> None:
+        """Do a part of the check in the time that is left, or note that it was not done."""
+        self._db.set_progress_handler(self._is_over, _LOOK_EVERY)
+        try:
+            if self._is_over():
+                raise _TimeIsUpError
+            check()
+        except (_TimeIsUpError, sqlite3.Error):
+            if not self._is_over():
+                raise
+            self._notes.append(Problem(0, "not_checked", f"{what}: the time was up"))
+        finally:
+            self._db.set_progress_handler(None, 0)
+
+    def _replayed(self, done: int, total: int) -> None:
+        if self._is_over():
+            raise _TimeIsUpError
+        if self._progress is not None:
+            self._progress(done, total)
+
+    def _stop(self) -> None:
+        """End the walk here. What redactions that come later say of texts before is taken on trust."""
+        self._stopped = True
+        for (record,) in self._rows(
+            "SELECT record FROM events WHERE kind = 'text_redacted' AND seq > ?", (self._head,)
+        ):
+            with suppress(ValueError, KeyError, TypeError):
+                body = loads(record)["body"]
+                self._redactions.add((body["target"], body["field"]))
+
     # ---------------------------------------------------------------------------------- the rest
+
+    def _check_tail(self) -> None:
+        """Miss the events that were there when the ledger was last verified: a chain alone shows no end."""
+        rows = self._rows("SELECT value FROM ledger_meta WHERE name = 'verified_to'")
+        verified_to = next(rows, ("0",))[0]
+        if not str(verified_to).isdecimal():
+            self._problem(0, "storage", "ledger_meta does not say how far the ledger was verified")
+        elif int(verified_to) > self._total:
+            detail = f"the events up to {verified_to} were there when they were verified, and are gone"
+            self._problem(self._total + 1, "missing", detail)
 
     def _stand_before_the_first(self) -> None:
         """Take hash, fence and time of the event before the first one that is checked."""

@@ -24,6 +24,8 @@ from pmm_mcp.ledger.sqlite.upgrade import bring_up_to_date
 from pmm_mcp.ports import Clock, Housekeeping, IdSource
 
 JOBS_MAX: Final = 64
+LOG_BYTES_MAX: Final = 16 * 1024 * 1024
+"""How large the write-ahead log may be when there is nothing to do."""
 
 _CLOSING: Final = "the ledger is being closed"
 
@@ -60,6 +62,7 @@ class Writer:
         self._housekeeping = housekeeping
         self._settings = settings
         self._liveness = Liveness(path, holder.id)
+        self._log = path.with_name(f"{path.name}-wal")
         self._queue: queue.SimpleQueue[Job | Chore | None] = queue.SimpleQueue()
         self._jobs: deque[Job] = deque()
         self._door = threading.Lock()
@@ -167,7 +170,7 @@ class Writer:
     def _serve(self, db: sqlite3.Connection) -> None:
         """Carry out what is queued until there is nothing left and it is time to stop."""
         while True:
-            item = self._next()
+            item = self._next(db)
             if isinstance(item, Job):
                 self._jobs.append(item)
                 if len(self._jobs) < JOBS_MAX and not self._queue.empty():
@@ -181,10 +184,11 @@ class Writer:
                 self._let_go()
                 return
 
-    def _next(self) -> Job | Chore | None:
+    def _next(self, db: sqlite3.Connection) -> Job | Chore | None:
         """Wait for something to do; an idle process holds no lease, or shows that it lives."""
         if self._queue.empty():
             self._let_go()
+            self._fold(db)
         while True:
             try:
                 return self._queue.get(
@@ -202,6 +206,12 @@ class Writer:
         # When it fails, others find out by our silence, or by our death.
         with suppress(PmmError, sqlite3.Error):
             self._tenure.let_go()
+
+    def _fold(self, db: sqlite3.Connection) -> None:
+        """After a flood, fold the write-ahead log into the file, as soon as no reader needs it."""
+        with suppress(OSError, sqlite3.Error):
+            if self._log.stat().st_size > LOG_BYTES_MAX:
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _do(self, db: sqlite3.Connection, chore: Chore) -> None:
         if not is_wanted(chore):
@@ -228,5 +238,8 @@ class Writer:
 def _as_unavailable(error: BaseException) -> BaseException:
     known = coded(error)
     if isinstance(known, sqlite3.Error | OSError):
-        return LedgerUnavailableError(f"the ledger cannot be opened: {known}", hint="Run `pmm-mcp doctor`.")
+        return LedgerUnavailableError(
+            f"the ledger cannot be opened: {known}",
+            hint="Look at the file and its directory: their owner, their permissions, the space on the disk.",
+        )
     return known

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from pmm_mcp.server.tools.arguments import Cursor, Limit
 from pmm_mcp.server.visits import Visit
-from pmm_mcp.services.ledger import EventsResult, VerifyResult
+from pmm_mcp.services.ledger import VERIFY_S, EventsResult, VerifyResult
 
 
 async def pmm_ledger_events(
@@ -31,4 +31,4 @@ async def pmm_ledger_verify(
 ) -> VerifyResult:
     """Recompute every hash of the ledger from its stored bytes and name the first that does not hold."""
     app = await visit.app()
-    return await app.log.verify(from_seq=from_seq, projections=projections)
+    return await app.log.verify(from_seq=from_seq, projections=projections, budget_s=VERIFY_S)
