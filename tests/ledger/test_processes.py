@@ -217,9 +217,11 @@ async def test_a_kill_at_any_moment_loses_nothing_acknowledged(
 ) -> None:
     chance = random.Random(points)
     acknowledged: set[int] = set()
-    for _ in range(points):
+    for point in range(points):
         async with writing(tmp_path / "l.db", mode, 400) as process:
             assert await process.said() == ["ready"]
+            if point == 0:  # On a busy machine, the others may all come before the first answer.
+                acknowledged.add(int((await process.said())[1]))
             await asyncio.sleep(chance.random() * 0.1)
             process.send(signal.SIGKILL)
             acknowledged |= {int(line[1]) for line in await process.rest() if len(line) == 3}
