@@ -82,9 +82,10 @@ def _enter_wal_mode(db: sqlite3.Connection, *, wait_s: float) -> None:
 
 def _check_it_is_ours(db: sqlite3.Connection, path: Path) -> None:
     try:
-        application = db.execute("PRAGMA application_id").fetchone()[0]
+        # In this order: another process may create the ledger in between, both in one commit.
         with closing(db.execute("SELECT 1 FROM sqlite_schema LIMIT 1")) as cursor:
             empty = cursor.fetchone() is None
+        application = db.execute("PRAGMA application_id").fetchone()[0]
     except sqlite3.DatabaseError as error:
         raise in_our_words(error) from error
     if application != APPLICATION_ID and not empty:
