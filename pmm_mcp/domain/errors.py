@@ -8,6 +8,7 @@ PmmError
 ├── NotFoundError                not_found
 ├── RequestIdConflictError       request_id_conflict
 ├── TurnClosedError              turn_closed
+├── MoveNotAllowedError          move_not_allowed
 ├── PolicyViolationError         policy_violation
 ├── ImportRefusedError           import_refused
 ├── ModelUnavailableError        model_unavailable
@@ -86,6 +87,12 @@ class TurnClosedError(PmmError):
     """The turn has already ended, so a reply can have no effects."""
 
     code = "turn_closed"
+
+
+class MoveNotAllowedError(PmmError):
+    """A piece of knowledge cannot go from where it stands to where it was sent; nothing was written."""
+
+    code = "move_not_allowed"
 
 
 class PolicyViolationError(PmmError):

@@ -53,6 +53,8 @@ def parse_id(text: str, *prefixes: Prefix) -> tuple[Prefix, int]:
 
 KINDS: Final[dict[Prefix, tuple[str, ...]]] = {
     "ev": ("evidence_recorded",),
+    "kn": ("knowledge_distilled", "knowledge_raised"),
+    "rv": ("review_recorded",),
     "turn": ("user_message",),
     "msg": ("user_message", "assistant_message", "generation_failure", "late_reply"),
     "co": ("commitment_opened",),

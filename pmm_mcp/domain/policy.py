@@ -11,6 +11,8 @@ _RUNTIME: Final = frozenset[ActorKind](("runtime",))
 _IMPORTED: Final = frozenset[ActorKind](("runtime", "importer"))
 _SAID: Final = frozenset[ActorKind](("agent", "human", "importer"))
 _THOUGHT: Final = frozenset[ActorKind](("model", "agent", "human", "runtime", "importer"))
+_HUMAN: Final = frozenset[ActorKind](("human",))
+_DECIDES: Final = frozenset[ActorKind](("agent", "human", "runtime"))
 
 WRITERS: Final[Mapping[str, frozenset[ActorKind]]] = {
     "ledger_opened": _RUNTIME,
@@ -19,7 +21,7 @@ WRITERS: Final[Mapping[str, frozenset[ActorKind]]] = {
     "lease_taken_over": _RUNTIME,
     "clock_stepped": _RUNTIME,
     "policy_violation": _RUNTIME,
-    "text_redacted": frozenset(("human",)),
+    "text_redacted": _HUMAN,
     "import_started": _IMPORTED,
     "import_finished": _IMPORTED,
     "source_event": _IMPORTED,
@@ -42,6 +44,21 @@ WRITERS: Final[Mapping[str, frozenset[ActorKind]]] = {
     "summary_updated": _IMPORTED,
     "lifetime_memory": _IMPORTED,
     "evidence_recorded": _ALL,
+    "evidence_withdrawn": _DECIDES,
+    "knowledge_distilled": _DECIDES,
+    "knowledge_raised": _DECIDES,
+    "knowledge_promoted": _DECIDES,
+    "knowledge_demoted": _DECIDES,
+    "knowledge_retired": _DECIDES,
+    "knowledge_restored": _DECIDES,
+    "knowledge_published": _DECIDES,
+    "promotion_refused": _DECIDES,
+    "reviewer_registered": _HUMAN,
+    "reviewer_revoked": _HUMAN,
+    "review_recorded": _HUMAN,
+    "teaching_signed": _HUMAN,
+    "policy_updated": _HUMAN,
+    "place_confirmed": _HUMAN,
 }
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 PASSAGES_MAX: Final = 1000
+GOVERNED_TERM: Final = "pmmgoverned"
+"""Written beside every passage of governed knowledge, so that a search can keep to those."""
 
 # Weights are half words, so that a CJK character can count as half a word.
 _PASSAGE_WEIGHT: Final = 2 * 40

@@ -3,7 +3,17 @@
 from collections.abc import Mapping
 from typing import Final
 
-from pmm_mcp.projections import citations, claims, commitments, counters, imports, memory, places, turns
+from pmm_mcp.projections import (
+    citations,
+    claims,
+    commitments,
+    counters,
+    imports,
+    knowledge,
+    memory,
+    places,
+    turns,
+)
 from pmm_mcp.projections.changes import Projection
 
 PROJECTIONS: Final[Mapping[str, Projection]] = {
@@ -12,6 +22,7 @@ PROJECTIONS: Final[Mapping[str, Projection]] = {
     "commitments": commitments,
     "claims": claims,
     "counters": counters,
+    "knowledge": knowledge,
     "places": places,
     "imports": imports,
     "citations": citations,

@@ -60,10 +60,14 @@ class Increment:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Make a text searchable, passage by passage, under the seq that named it."""
+    """Make a text searchable, passage by passage, under the seq that named it.
+
+    `governed` texts can also be searched apart from all others.
+    """
 
     key: int
     passages: tuple[str, ...] = field(default=())
+    governed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,22 @@
 
 from collections.abc import Iterator
 
+from pmm_mcp.domain.events.knowledge import (
+    KnowledgeDemoted,
+    KnowledgeDistilled,
+    KnowledgePromoted,
+    KnowledgePublished,
+    KnowledgeRaised,
+    KnowledgeRestored,
+    KnowledgeRetired,
+    PromotionRefused,
+)
 from pmm_mcp.domain.events.ledger import SourceEvent, TextRedacted
 from pmm_mcp.domain.events.memory import EvidenceRecorded
 from pmm_mcp.domain.events.mind import ClaimAccepted, CommitmentClosed, ConceptBound
+from pmm_mcp.domain.events.review import ReviewRecorded, TeachingSigned
 from pmm_mcp.domain.records import Recorded
+from pmm_mcp.domain.tiers import Role
 from pmm_mcp.projections.changes import INTEGER, TEXT, Change, Insert, Table
 
 VERSION = 1
@@ -40,6 +52,29 @@ def _citations(record: Recorded) -> Iterator[tuple[str, int]]:
                 yield "source", source
         case ConceptBound(target=target):
             yield "binds", target
+        case KnowledgeDistilled() | KnowledgeRaised() as event:
+            yield from ((role, seq) for role in Role for seq in getattr(event, role))
+            if isinstance(event, KnowledgeRaised):
+                yield "raised_from", event.origin
+        case KnowledgePromoted(item=item, linked=linked):
+            yield "promotes", item
+            yield from (("verification", seq) for seq in linked)
+        case KnowledgeDemoted(item=item, counterexample=against):
+            yield "demotes", item
+            yield from (("counterexample", seq) for seq in against)
+        case KnowledgeRetired(item=item, counterexample=against):
+            yield "retires", item
+            yield from (("counterexample", seq) for seq in against)
+        case KnowledgeRestored(item=item):
+            yield "restores", item
+        case KnowledgePublished(item=item):
+            yield "publishes", item
+        case PromotionRefused(item=item):
+            yield "refuses", item
+        case ReviewRecorded(item=item):
+            yield "reviews", item
+        case TeachingSigned(evidence=evidence):
+            yield "signs", evidence
         case SourceEvent(mapped=mapped) if mapped is not None:
             yield "source_of", mapped
         case TextRedacted(target=target):

@@ -3,6 +3,15 @@
 from collections.abc import Iterator
 from hashlib import sha256
 
+from pmm_mcp.domain.events.knowledge import (
+    KnowledgeDemoted,
+    KnowledgeDistilled,
+    KnowledgePromoted,
+    KnowledgePublished,
+    KnowledgeRaised,
+    KnowledgeRestored,
+    KnowledgeRetired,
+)
 from pmm_mcp.domain.events.ledger import TextRedacted
 from pmm_mcp.domain.events.memory import EvidenceRecorded
 from pmm_mcp.domain.events.mind import (
@@ -14,6 +23,7 @@ from pmm_mcp.domain.events.mind import (
 )
 from pmm_mcp.domain.events.turn import AssistantMessage, UserMessage
 from pmm_mcp.domain.records import Recorded
+from pmm_mcp.domain.tiers import Status
 from pmm_mcp.domain.words import passages
 from pmm_mcp.projections.changes import (
     INTEGER,
@@ -44,6 +54,8 @@ DOCUMENTS = Table(
         "field": TEXT,
         "provenance": TEXT,
         "source": TEXT,
+        "tier": TEXT,
+        "status": TEXT,
     },
 )
 LABELS = Table(
@@ -95,6 +107,20 @@ def project(record: Recorded) -> Iterator[Change]:
             yield from _document(record, kind="reflection", text="summary")
         case LifetimeMemory():
             yield from _document(record, kind="reflection", text="memory")
+        case KnowledgeDistilled() | KnowledgeRaised() as event:
+            yield from _knowledge(record, event)
+        case (
+            KnowledgePromoted()
+            | KnowledgeDemoted()
+            | KnowledgeRetired()
+            | KnowledgeRestored()
+            | KnowledgePublished() as event
+        ):
+            now = {"status": event.to_status, "anchor": record.anchor, "domain": event.domain}
+            yield Update(DOCUMENTS, {"doc": event.item}, now)
+            if isinstance(event, KnowledgePublished):
+                yield Increment(DOCUMENT_COUNTS, {"anchor": event.from_anchor}, "total", -1)
+                yield Increment(DOCUMENT_COUNTS, {"anchor": record.anchor}, "total")
         case TextRedacted() as event:
             yield from _redaction(event)
         case _:
@@ -128,6 +154,8 @@ def _document(
             "field": field,
             "provenance": provenance,
             "source": record.texts.get("source"),
+            "tier": None,
+            "status": None,
         },
     )
     yield Document(record.seq, passages(words))
@@ -159,6 +187,30 @@ def _evidence(record: Recorded, event: EvidenceRecorded) -> Iterator[Change]:
     if content is not None:
         for label in event.labels:
             yield Insert(LABELS, {"doc": record.seq, "label": label})
+
+
+def _knowledge(record: Recorded, event: KnowledgeDistilled | KnowledgeRaised) -> Iterator[Change]:
+    yield Increment(DOCUMENT_COUNTS, {"anchor": record.anchor}, "total")
+    statement, content = record.texts["statement"], record.texts["content"]
+    yield Insert(
+        DOCUMENTS,
+        {
+            "doc": record.seq,
+            "kind": "knowledge",
+            "anchor": record.anchor,
+            "conversation": record.conversation,
+            "speaker": None,
+            "ts": record.ts,
+            "domain": event.domain,
+            "field": event.field,
+            "provenance": None,
+            "source": None,
+            "tier": event.tier,
+            "status": Status.CANDIDATE,
+        },
+    )
+    # The statement is the first passage, whole: a context asks how much of it a query is about.
+    yield Document(record.seq, (statement or "", *passages(content or "")), governed=True)
 
 
 def _redaction(event: TextRedacted) -> Iterator[Change]:

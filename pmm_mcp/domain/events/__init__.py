@@ -6,13 +6,15 @@ from typing import Annotated, Any, Final, cast, get_args
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from pmm_mcp.domain.events.base import EventBody
+from pmm_mcp.domain.events.knowledge import KnowledgeEvent
 from pmm_mcp.domain.events.ledger import LedgerEvent
 from pmm_mcp.domain.events.memory import MemoryEvent
 from pmm_mcp.domain.events.mind import MindEvent
+from pmm_mcp.domain.events.review import ReviewEvent
 from pmm_mcp.domain.events.turn import TurnEvent
 from pmm_mcp.domain.events.upcast import upcast
 
-Event = LedgerEvent | TurnEvent | MindEvent | MemoryEvent
+Event = LedgerEvent | TurnEvent | MindEvent | MemoryEvent | KnowledgeEvent | ReviewEvent
 
 EVENT_TYPES: Final[Mapping[str, type[EventBody]]] = {
     event.model_fields["kind"].default: event for event in get_args(Event)

@@ -37,6 +37,16 @@ class PlaceSeen(EventBody):
     texts: ClassVar = ("common_dir",)
 
 
+class PlaceConfirmed(EventBody):
+    """The owner confirmed that a checkout belongs to this repository, after its remote had changed."""
+
+    kind: Literal["place_confirmed"] = "place_confirmed"
+    v: Literal[1] = 1
+    worktree: Anchor | None = None
+    repo: Anchor
+    texts: ClassVar = ("common_dir",)
+
+
 class LeaseTakenOver(EventBody):
     """The right to write passed from a holder that did not release it."""
 
@@ -111,6 +121,6 @@ class SourceEvent(EventBody):
 
 
 LedgerEvent = (
-    LedgerOpened | LedgerMoved | PlaceSeen | LeaseTakenOver | ClockStepped | PolicyViolation
-    | TextRedacted | ImportStarted | ImportFinished | SourceEvent
+    LedgerOpened | LedgerMoved | PlaceSeen | PlaceConfirmed | LeaseTakenOver | ClockStepped
+    | PolicyViolation | TextRedacted | ImportStarted | ImportFinished | SourceEvent
 )  # fmt: skip

@@ -1,11 +1,14 @@
 """Events of memory: what was seen."""
 
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from pmm_mcp.domain.events.base import Count, EventBody, Name, Seq
+
+Commit = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})?$")]
+"""A git object by its whole name; empty where there is none."""
 
 
 class Domain(StrEnum):
@@ -26,6 +29,23 @@ class Provenance(StrEnum):
     IMPORT = "import"
 
 
+class Origin(StrEnum):
+    """What the source of a piece of evidence is, as the server found it when it was recorded."""
+
+    CITED = "cited"
+    """Only named: a URL, a file that could not be read, nothing at all. Not resolved."""
+    FILE = "file"
+    """A file of the checkout, read then."""
+    MESSAGE = "message"
+    """What a user said in a turn."""
+    MODEL = "model"
+    """A claim, a reply, or anything else a model or an agent wrote."""
+    IMPORT = "import"
+    """An event of another system."""
+    SIGNED = "signed"
+    """A person's signature."""
+
+
 class EvidenceRecorded(EventBody):
     """A piece of raw evidence was recorded, verbatim."""
 
@@ -42,7 +62,28 @@ class EvidenceRecorded(EventBody):
     answers: Seq | None = None
     source_event: Count = 0
     """The event of this ledger that `source` names, when it does."""
-    texts: ClassVar = ("content", "source")
+    origin: Origin = Origin.CITED
+    origin_event: Count = 0
+    """Where a chain of sources ends: the turn for a message, else the event; 0 when it is no event."""
+    blob: Commit = ""
+    """What git calls the content of the file that was read."""
+    first_line: Count = 0
+    last_line: Count = 0
+    commit: Commit = ""
+    """What was checked out where it was recorded."""
+    texts: ClassVar = ("content", "source", "path")
+    """`path` is the file that was read, relative to its checkout."""
 
 
-MemoryEvent = EvidenceRecorded
+class EvidenceWithdrawn(EventBody):
+    """A piece of evidence no longer shows in searches and contexts, nor counts; it stays citable."""
+
+    kind: Literal["evidence_withdrawn"] = "evidence_withdrawn"
+    v: Literal[1] = 1
+    evidence: Seq
+    documents: Count = 0
+    """How many searchable documents went with it."""
+    texts: ClassVar = ("reason",)
+
+
+MemoryEvent = EvidenceRecorded | EvidenceWithdrawn

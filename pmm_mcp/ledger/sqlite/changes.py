@@ -59,7 +59,7 @@ class ChangeWriter:
         self._execute(sql, _given(change.where))
 
     def _document(self, change: Document) -> None:
-        self.documents.add(change.key, change.passages)
+        self.documents.add(change.key, change.passages, governed=change.governed)
 
     def _unindex(self, change: Unindex) -> None:
         self.documents.remove(change.key)

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
-from pmm_mcp.domain.words import extra_terms
+from pmm_mcp.domain.words import GOVERNED_TERM, extra_terms
 
 PASSAGES_PER_DOCUMENT: Final = 1_000
 """A passage's id is its document's seq times this, plus its place in the document."""
@@ -33,10 +33,13 @@ class Documents:
         """Wait with this again: what was written since the mark is gone from the file."""
         self._waiting = list(mark)
 
-    def add(self, key: int, passages: Sequence[str]) -> None:
+    def add(self, key: int, passages: Sequence[str], *, governed: bool = False) -> None:
         """Make a text searchable, passage by passage."""
         first = key * PASSAGES_PER_DOCUMENT
-        self._waiting += [(first + n, passage, extra_terms(passage)) for n, passage in enumerate(passages)]
+        mark = f" {GOVERNED_TERM}" if governed else ""
+        self._waiting += [
+            (first + n, passage, extra_terms(passage) + mark) for n, passage in enumerate(passages)
+        ]
 
     def remove(self, key: int) -> None:
         """Take a text out of the search."""
