@@ -165,12 +165,14 @@ class Verdict:
         return not self.reasons
 
     @property
-    def lacks_only_review(self) -> bool:
-        """Whether a reviewer's signature is all that is missing."""
-        return {reason.code for reason in self.reasons} == {REVIEW_MISSING}
+    def awaits_person(self) -> bool:
+        """Whether all that is missing is what a reviewer can give: a signature, or an answer."""
+        return bool(self.reasons) and {reason.code for reason in self.reasons} <= _FOR_A_PERSON
 
 
 REVIEW_MISSING: Final = "review_missing"
+COUNTEREXAMPLE_UNANSWERED: Final = "counterexample_unanswered"
+_FOR_A_PERSON: Final = frozenset({REVIEW_MISSING, COUNTEREXAMPLE_UNANSWERED})
 
 PieceRule = Callable[[Piece, Case], str | None]
 """Returns why a piece does not count, or None."""
@@ -329,7 +331,7 @@ def counterexamples_are_answered(case: Case, tally: Tally) -> Iterator[Reason]:
     if left := sorted(open_ones - _answered_now(case, tally)):
         names = ", ".join(public_id("ev", seq) for seq in left)
         yield Reason(
-            "counterexample_unanswered",
+            COUNTEREXAMPLE_UNANSWERED,
             f"{names} speaks against it",
             f'a verification from another session that names it (pmm_record with answers: "ev:{left[0]}"), '
             "or a reviewer",

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from pmm_mcp.domain.canonical import canonical
 from pmm_mcp.domain.events.knowledge import (
     Candidate,
     KnowledgeDemoted,
@@ -122,7 +121,7 @@ def project(record: Recorded) -> Iterator[Change]:
                     "move": event.move,
                     "to_state": event.to,
                     "session": record.actor.session,
-                    "proposal": proposal_key(event),
+                    "proposal": event.proposal,
                     "needs_review": int(event.needs_review),
                 },
             )
@@ -134,11 +133,6 @@ def project(record: Recorded) -> Iterator[Change]:
             yield Update(KNOWLEDGE, {"item": target}, gone)
         case _:
             return
-
-
-def proposal_key(event: PromotionRefused) -> str:
-    """Return what makes two refusals the same: everything but the caller's words."""
-    return canonical({name: value for name, value in event.body().items() if name != "changed"}).decode()
 
 
 def _born(record: Recorded, event: Candidate, *, origin: int | None) -> Iterator[Change]:

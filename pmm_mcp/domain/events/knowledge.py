@@ -6,6 +6,7 @@ it carries what the item is from then on, so that a read model needs no older st
 
 from typing import ClassVar, Literal
 
+from pmm_mcp.domain.canonical import canonical
 from pmm_mcp.domain.events.base import Code, Count, EventBody, Name, Seq
 from pmm_mcp.domain.events.memory import Commit, Domain
 from pmm_mcp.domain.tiers import ReasonType, Status, Tier
@@ -149,7 +150,15 @@ class PromotionRefused(EventBody):
     rules: Count
     policy: Count = 0
     reason_type: ReasonType | None = None
+    elicited: Literal["", "accept", "decline", "cancel"] = ""
+    """What someone answered when the client asked about it: a label, which satisfies nothing."""
     texts: ClassVar = ("reason",)
+
+    @property
+    def proposal(self) -> str:
+        """Everything but what people said about it: two refusals that are equal here were the same."""
+        said = {"changed", "elicited"}
+        return canonical({name: value for name, value in self.body().items() if name not in said}).decode()
 
 
 KnowledgeEvent = (
