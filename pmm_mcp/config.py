@@ -26,7 +26,8 @@ from pmm_mcp.domain.errors import InvalidArgumentError
 
 PREFIX: Final = "PMM_MCP_"
 CONFIG_FILE: Final = user_config_path("pmm-mcp") / "config.toml"
-TOOLSETS: Final = ("core", "ledger")
+TOOLSETS: Final = ("core", "knowledge", "governance", "ledger")
+DEFAULT_TOOLSETS: Final = ("core", "knowledge")
 PROJECT_MAY_SET: Final = frozenset(("model", "embedder", "toolsets", "output_budget_tokens"))
 
 
@@ -72,7 +73,7 @@ class Settings(BaseSettings):
 
         """
         names = [name.strip() for name in self.toolsets.split(",") if name.strip()]
-        expanded = {"default": ("core",), "all": TOOLSETS}
+        expanded = {"default": DEFAULT_TOOLSETS, "all": TOOLSETS}
         chosen = {toolset for name in names for toolset in expanded.get(name, (name,))}
         if unknown := chosen - set(TOOLSETS):
             raise InvalidArgumentError(

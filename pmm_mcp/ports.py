@@ -159,6 +159,12 @@ class Ledger(Protocol):
         """Compute every read table anew; return how many events were replayed."""
         ...
 
+    def replayed(
+        self, until: int, *, progress: "Progress | None" = None
+    ) -> AbstractAsyncContextManager[Reader]:
+        """Open views of what the read tables said when the head was at a seq, from a replay of the events."""
+        ...
+
 
 Progress = Callable[[int, int], None]
 """Told how many of how many are done."""
@@ -293,4 +299,12 @@ class OtherLedgers(Protocol):
 
     async def hash_of(self, ledger: str, seq: int) -> str | None:
         """Return the hash of an event of the ledger with this file name or id; None when there is none."""
+        ...
+
+
+class Signatures(Protocol):
+    """Checks what persons signed."""
+
+    def holds(self, public_key: str, message: bytes, signature: str) -> bool:
+        """Say whether this Ed25519 key (hex) made this signature (hex) of these bytes; it never raises."""
         ...

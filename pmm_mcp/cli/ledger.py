@@ -12,8 +12,9 @@ from rich.text import Text
 from pmm_mcp.bootstrap import log_of
 from pmm_mcp.cli.commands import ROLE, Visit, add
 from pmm_mcp.cli.options import Cursor, Limit
-from pmm_mcp.cli.terminal import Answer, gist, line
+from pmm_mcp.cli.terminal import Answer, gist, line, quoted
 from pmm_mcp.domain.errors import InvalidArgumentError
+from pmm_mcp.services.beliefs import Beliefs
 from pmm_mcp.services.ledger import EventShown, EventsResult, VerifyResult
 
 PAGE_BYTES: Final = 4_000_000
@@ -112,6 +113,18 @@ async def rebuild(visit: Visit) -> Answer:
     return Answer(RebuildResult(replayed=replayed), [line(f"replayed {replayed} events")])
 
 
+async def replay(
+    visit: Visit, *, to: Annotated[int, typer.Option(help="The last event to replay; 0 is all.")] = 0
+) -> Answer:
+    """Show what was believed and promised here when the ledger ended at an event, replayed from the first."""
+    async with visit.app() as app:
+        call = await visit.call(app)
+        until = to or (await app.log.events(limit=1)).head
+        with visit.terminal.progress("replay") as told:
+            result = await app.beliefs.replay(until, call=call, progress=told)
+    return Answer(result, _believed(result))
+
+
 def add_to(program: typer.Typer) -> None:
     """Offer the commands of this file."""
     add(program, init)
@@ -119,6 +132,7 @@ def add_to(program: typer.Typer) -> None:
     add(program, events, reads=True)
     add(program, verify, reads=True)
     add(program, rebuild, reads=True)
+    add(program, replay, reads=True)
 
 
 def _lines(result: EventsResult) -> Iterator[Text]:
@@ -126,6 +140,23 @@ def _lines(result: EventsResult) -> Iterator[Text]:
         yield _event(event)
     if result.next_cursor:
         yield line((f"more with --cursor {result.next_cursor}", "dim"))
+
+
+def _believed(result: Beliefs) -> Iterator[Text]:
+    yield line((f"as of event {result.as_of}, at {', '.join(result.anchors)}", "dim"))
+    for one in result.beliefs:
+        contested = ", contested" if one.contested else ""
+        yield line((one.id, "bold"), f"  {one.status}, {one.tier} ({one.gloss}){contested}")
+        for text in quoted(one.statement or "(removed)"):
+            yield line(text)
+        cited = ", ".join(f"{evidence.id} {evidence.role}" for evidence in one.evidence)
+        yield line((f"  {cited}", "dim"))
+    for promise in result.commitments:
+        yield line((promise.id, "bold"), "  open commitment")
+        for text in quoted(promise.text or "(removed)"):
+            yield line(text)
+    if not result.beliefs and not result.commitments:
+        yield line("nothing was believed or promised here")
 
 
 def _event(event: EventShown) -> Text:

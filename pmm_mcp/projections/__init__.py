@@ -12,6 +12,7 @@ from pmm_mcp.projections import (
     knowledge,
     memory,
     places,
+    reviews,
     turns,
 )
 from pmm_mcp.projections.changes import Projection
@@ -23,6 +24,7 @@ PROJECTIONS: Final[Mapping[str, Projection]] = {
     "claims": claims,
     "counters": counters,
     "knowledge": knowledge,
+    "reviews": reviews,
     "places": places,
     "imports": imports,
     "citations": citations,

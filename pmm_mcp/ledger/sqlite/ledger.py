@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from pmm_mcp.ledger.sqlite.jobs import Chore, Job
 from pmm_mcp.ledger.sqlite.liveness import this_process
 from pmm_mcp.ledger.sqlite.program import Program
 from pmm_mcp.ledger.sqlite.reader import SqliteReader
+from pmm_mcp.ledger.sqlite.replayed import replayed_until
 from pmm_mcp.ledger.sqlite.state import read_state
 from pmm_mcp.ledger.sqlite.verified import INDEX_UNCHECKED, compare_index, not_checked, note_verified
 from pmm_mcp.ledger.sqlite.verify import IsOver, time_limit, verify_file
@@ -124,6 +125,12 @@ class SqliteLedger:
     async def rebuild(self, *, progress: Progress | None = None) -> int:
         """Compute every read table anew; return how many events were replayed."""
         return await self._catch_up.rebuild(tuple(self._program.projections), progress=progress)
+
+    def replayed(
+        self, until: int, *, progress: Progress | None = None
+    ) -> AbstractAsyncContextManager[SqliteReader]:
+        """Open views of what the read tables said when the head was at a seq, from a replay of the events."""
+        return replayed_until(self._path, until, program=self._program, clock=self._clock, progress=progress)
 
     async def open(self) -> None:
         """Open the file, bring it up to date, and say what changed since it was open last."""

@@ -22,6 +22,7 @@ from pmm_mcp.ledger.sqlite.filesystem import check_path
 from pmm_mcp.ledger.sqlite.liveness import this_process
 from pmm_mcp.ledger.sqlite.program import Program
 from pmm_mcp.ledger.sqlite.reader import SqliteReader
+from pmm_mcp.ledger.sqlite.replayed import replayed_until
 from pmm_mcp.ledger.sqlite.state import read_state
 from pmm_mcp.ledger.sqlite.tenure import roll_back
 from pmm_mcp.ledger.sqlite.upgrade import schema_version, stale_projections
@@ -124,6 +125,12 @@ class ReadOnlyLedger:
     async def rebuild(self, *, progress: Progress | None = None) -> int:
         """Refuse, as `write` does."""
         _refuse()
+
+    def replayed(
+        self, until: int, *, progress: Progress | None = None
+    ) -> AbstractAsyncContextManager[SqliteReader]:
+        """Open views of what the read tables said when the head was at a seq, from a replay of the events."""
+        return replayed_until(self._path, until, program=self._program, clock=self._clock, progress=progress)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -72,15 +72,27 @@ def replayed_digests(
         scratch.execute("PRAGMA synchronous = OFF")
         scratch.execute("BEGIN")
         create_read_tables(scratch, projections)
-        changes, done = BulkWriter(scratch), 0
-        for batch in _batches(source, until=until):
-            _apply(batch, changes, projections)
-            done += len(batch)
-            if progress is not None:
-                progress(done, until)
+        replay_into(scratch, source, until=until, projections=projections, progress=progress)
         return table_digests(scratch, projections)
     finally:
         scratch.close()
+
+
+def replay_into(
+    db: sqlite3.Connection,
+    source: sqlite3.Connection,
+    *,
+    until: int,
+    projections: Projections,
+    progress: Progress | None = None,
+) -> None:
+    """Let empty read tables follow every event of a ledger up to a seq."""
+    changes, done = BulkWriter(db), 0
+    for batch in _batches(source, until=until):
+        _apply(batch, changes, projections)
+        done += len(batch)
+        if progress is not None:
+            progress(done, until)
 
 
 def table_digests(db: sqlite3.Connection, projections: Projections) -> Mapping[str, str]:

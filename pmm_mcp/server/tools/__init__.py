@@ -18,6 +18,25 @@ FAMILIES: Final[tuple[Family, ...]] = (
         ),
     ),
     Family(
+        "knowledge",
+        (
+            Listed("pmm_knowledge_distill", "knowledge", APPENDS),
+            Listed("pmm_knowledge_gate", "knowledge", READS),
+            Listed("pmm_knowledge_promote", "knowledge", APPENDS),
+            Listed("pmm_knowledge_demote", "knowledge", APPENDS),
+            Listed("pmm_knowledge_publish", "knowledge", APPENDS),
+            Listed("pmm_knowledge_list", "knowledge", READS),
+        ),
+    ),
+    Family(
+        "governance",
+        (
+            Listed("pmm_knowledge_raise", "knowledge", APPENDS),
+            Listed("pmm_knowledge_policy", "knowledge", READS),
+            Listed("pmm_withdraw", "governance", APPENDS),
+        ),
+    ),
+    Family(
         "ledger",
         (
             Listed("pmm_ledger_events", "ledger", READS),

@@ -1,0 +1,1 @@
+"""The life of governed knowledge, one file a use case."""

@@ -1,0 +1,220 @@
+"""Everything a decision about an item looks at, asked for in one place by gate, promotion and review."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pmm_mcp.context.quoting import one_line
+from pmm_mcp.domain.anchors import Anchor
+from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError
+from pmm_mcp.domain.events.ledger import LedgerOpened
+from pmm_mcp.domain.events.review import ReviewRecorded
+from pmm_mcp.domain.gate import FLOOR, Case, Piece
+from pmm_mcp.domain.ids import KINDS, parse_id, public_id
+from pmm_mcp.domain.knowledge import REFS_MAX, Item
+from pmm_mcp.domain.records import Recorded
+from pmm_mcp.domain.reviews import YOUNG_US, proposal_digest, signed_bytes
+from pmm_mcp.domain.tiers import Role, active_status
+from pmm_mcp.domain.times import microseconds
+from pmm_mcp.ports import Signatures
+from pmm_mcp.queries import events, knowledge, memory, reviews
+from pmm_mcp.queries.memory import EvidenceRow
+from pmm_mcp.queries.plans import Plan
+from pmm_mcp.services.results import Ref
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dossier:
+    """An item, its evidence by role with what was proposed, and the case that the gate judges.
+
+    `digest` is what a reviewer signs: of the item, the move, and exactly this evidence.
+    """
+
+    item: Item
+    case: Case
+    roles: Mapping[Role, tuple[int, ...]]
+    proposed: tuple[int, ...]
+    refs: list[Ref]
+    policy: int = 0
+    digest: str = ""
+    review: int | None = None
+    """The unused signature that approves this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What is to become of an item: the move, where to, and the verifications that come with it."""
+
+    item: int
+    move: str = "promote"
+    to: str = ""
+    """A status or an anchor word; the active status of its tier when empty."""
+    verification: tuple[int, ...] = ()
+
+
+def parse_refs(refs: Sequence[str], *, argument: str) -> tuple[int, ...]:
+    """Return the pieces of evidence that ids name, ascending, each once.
+
+    Raises:
+        InvalidArgumentError: one is no id of evidence, or there are too many.
+
+    """
+    seqs = {parse_id(ref, "ev")[1] for ref in refs if ref.strip()}
+    if len(seqs) > REFS_MAX:
+        raise InvalidArgumentError(f"{argument}: {len(seqs)} of at most {REFS_MAX}")
+    return tuple(sorted(seqs))
+
+
+def existing(seqs: Sequence[int]) -> Plan[Mapping[int, Recorded]]:
+    """Find pieces of evidence.
+
+    Raises:
+        NotFoundError: one is not there, or is something else.
+
+    """
+    records: Mapping[int, Recorded] = yield events.by_seqs(seqs)
+    for seq in seqs:
+        if seq not in records or records[seq].kind not in KINDS["ev"]:
+            raise NotFoundError(
+                f"the ledger holds no {public_id('ev', seq)}",
+                hint="Cite what pmm_record returned, or find evidence with pmm_search.",
+            )
+    return records
+
+
+def item_at(item: int) -> Plan[Item]:
+    """Find an item as it stands.
+
+    Raises:
+        NotFoundError: there is none.
+
+    """
+    found: Item | None = yield knowledge.by_seq(item)
+    if found is None:
+        raise NotFoundError(
+            f"the ledger holds no {public_id('kn', item)}", hint="Find ids with pmm_knowledge_list."
+        )
+    return found
+
+
+def roles_of(item: int) -> Plan[tuple[dict[Role, tuple[int, ...]], frozenset[int]]]:
+    """Find the evidence of an item by role, and which of its counterexamples were answered."""
+    links: tuple[knowledge.Link, ...] = yield knowledge.links([item])
+    roles = {role: tuple(link.evidence for link in links if link.role is role) for role in Role}
+    return roles, frozenset(link.evidence for link in links if link.answered_at)
+
+
+def dossier_of(proposal: Proposal, *, now_us: int, signatures: Signatures) -> Plan[Dossier]:
+    """Gather what the gate judges.
+
+    Raises:
+        NotFoundError: the item, or a piece of evidence, is not there.
+
+    """
+    item = yield from item_at(proposal.item)
+    roles, answered = yield from roles_of(item.item)
+    known = set(roles[Role.VERIFICATION])
+    roles[Role.VERIFICATION] = tuple(sorted(known | set(proposal.verification)))
+    seqs = sorted({seq for cited in roles.values() for seq in cited})
+    records = yield from existing(seqs)
+    rows: Mapping[int, EvidenceRow] = yield memory.evidence_by(seqs)
+    policies: Mapping[str, reviews.Policy] = yield reviews.policies()
+    policy = policies.get(item.tier)
+    floor = FLOOR[item.tier]
+    requirements = floor if policy is None else floor.at_least(policy.requirements)
+    demoted_at: int = yield knowledge.last_demotion(item.item)
+    raised: tuple[Item, ...] = yield knowledge.raised_from(item.item)
+    digest, review = yield from _approval(
+        item, proposal, roles, records, now_us=now_us, signatures=signatures
+    )
+    return Dossier(
+        item=item,
+        case=Case(
+            tier=item.tier,
+            status=item.status,
+            born=item.item,
+            session=item.session,
+            worktree=item.worktree,
+            commit=item.commit,
+            pieces=[_piece(rows[seq], role) for role, cited in roles.items() for seq in cited],
+            requirements=requirements,
+            demoted_at=demoted_at,
+            answered=answered,
+            is_reviewed=review is not None,
+            superseded_by=next((one.item for one in raised if one.is_active), 0),
+        ),
+        roles=roles,
+        proposed=proposal.verification,
+        refs=[Ref(id=public_id("ev", seq), text=beginning(records[seq])) for seq in proposal.verification],
+        policy=0 if policy is None else policy.seq,
+        digest=digest,
+        review=review,
+    )
+
+
+def _approval(
+    item: Item,
+    proposal: Proposal,
+    roles: Mapping[Role, Sequence[int]],
+    records: Mapping[int, Recorded],
+    *,
+    now_us: int,
+    signatures: Signatures,
+) -> Plan[tuple[str, int | None]]:
+    """Return the digest of a proposal, and the unused signature that approves exactly it."""
+    births: Mapping[int, Recorded] = yield events.by_seqs([item.item])
+    to = proposal.to or active_status(item.tier)
+    digest = proposal_digest(
+        item=births[item.item],
+        status=item.status,
+        anchor=item.anchor,
+        domain=item.domain,
+        move=proposal.move,
+        to=to,
+        evidence={role: [records[seq] for seq in roles[role]] for role in Role},
+    )
+    found: tuple[reviews.Review, ...] = yield reviews.approvals(
+        item=item.item, move=proposal.move, to=to, digest=digest, now_us=now_us
+    )
+    for one in found:
+        if (yield from _is_genuine(one, signatures=signatures)):
+            return digest, one.review
+    return digest, None
+
+
+def _is_genuine(review: reviews.Review, *, signatures: Signatures) -> Plan[bool]:
+    """Check a signature again where it is used: a read table proves nothing."""
+    records: Mapping[int, Recorded] = yield events.by_seqs([1, review.review])
+    keys: tuple[reviews.Reviewer, ...] = yield reviews.reviewers()
+    signer = next((key for key in keys if key.key == review.key), None)
+    opened, event = records[1].event, records[review.review].event
+    if signer is None or not isinstance(opened, LedgerOpened) or not isinstance(event, ReviewRecorded):
+        return False
+    was_revoked = signer.revoked_at is not None
+    is_young = not signer.is_first and microseconds(review.ts) - microseconds(signer.ts) < YOUNG_US
+    if was_revoked or is_young:
+        return False
+    message = signed_bytes(event, ledger_id=opened.ledger_id)
+    return signatures.holds(signer.public_key, message, event.signature)
+
+
+def _piece(row: EvidenceRow, role: Role) -> Piece:
+    return Piece(
+        seq=row.evidence,
+        role=role,
+        session=row.session,
+        origin=row.origin,
+        provenance=row.provenance,
+        source=row.source_key,
+        blob=row.blob,
+        anchor=Anchor(row.anchor),
+        commit=row.commit_id or "",
+        answers=row.answers,
+        is_withdrawn=row.withdrawn_at is not None,
+        is_redacted=row.redacted_at is not None,
+    )
+
+
+def beginning(record: Recorded) -> str:
+    """Return the first words of what was recorded, so that a miscopied id shows."""
+    text = next((text for text in record.texts.values() if text), record.kind)
+    return one_line(text, chars_max=60)

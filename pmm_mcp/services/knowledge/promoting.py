@@ -1,0 +1,256 @@
+"""Asking the gate, and going through it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pmm_mcp.domain.admission import Admitted
+from pmm_mcp.domain.errors import InvalidArgumentError, MoveNotAllowedError, RequestIdConflictError
+from pmm_mcp.domain.events.knowledge import KnowledgeDemoted, KnowledgePromoted
+from pmm_mcp.domain.gate import RULES_VERSION, Verdict, judge
+from pmm_mcp.domain.ids import parse_id
+from pmm_mcp.domain.knowledge import Item
+from pmm_mcp.domain.records import Actor, Call, Draft, Recorded
+from pmm_mcp.domain.tiers import ReasonType, Role, Status, active_status
+from pmm_mcp.ports import Clock, Ledger, Signatures, Transaction
+from pmm_mcp.queries import events, knowledge
+from pmm_mcp.queries.plans import carried_out, carry_out
+from pmm_mcp.services.boundary import Boundary
+from pmm_mcp.services.knowledge.dossier import Dossier, Proposal, dossier_of, item_at, parse_refs
+from pmm_mcp.services.knowledge.gating import Counted, Gate, Needs, shown
+from pmm_mcp.services.knowledge.refusing import refuse
+from pmm_mcp.services.results import Ref, Result
+
+
+class GateResult(Result):
+    """What the gate says of an item now; nothing is written."""
+
+    id: str
+    tier: str
+    status: str
+    target_status: str
+    allowed: bool
+    reasons: list[str] = []
+    missing: list[str] = []
+    requirements: Needs
+    counts: dict[str, Counted] = {}
+
+
+class PromoteResult(Result):
+    """Whether the item is active now; when not, `gate` lists every reason and what is missing."""
+
+    id: str
+    promoted: bool
+    old_status: str
+    new_status: str
+    gate: Gate
+    superseded: str | None = None
+    refs: list[Ref] = []
+
+
+@dataclass(frozen=True, slots=True)
+class PromoteService:
+    """Lets knowledge become active, and nothing that the gate does not let through."""
+
+    ledger: Ledger
+    boundary: Boundary
+    signatures: Signatures
+    clock: Clock
+
+    async def gate(self, item_id: str, *, target_status: str, verification_refs: Sequence[str]) -> GateResult:
+        """Return what the gate would say to a promotion with these verifications.
+
+        Raises:
+            InvalidArgumentError: an id or the target is malformed.
+            NotFoundError: the item or a piece of evidence is not there.
+
+        """
+        proposal = _proposal(item_id, verification_refs)
+        async with self.ledger.reader.view() as view:
+            plan = dossier_of(proposal, now_us=self.clock.now_us(), signatures=self.signatures)
+            dossier = await carried_out(view, plan)
+            head = await view.ask(events.head())
+        target = _target(dossier.item, target_status)
+        verdict = judge(dossier.case)
+        gate = shown(verdict, dossier.roles)
+        return GateResult(
+            id=dossier.item.id,
+            tier=dossier.item.tier,
+            status=dossier.item.status,
+            target_status=target,
+            allowed=gate.allowed,
+            reasons=gate.reasons,
+            missing=gate.missing,
+            requirements=gate.requirements,
+            counts=gate.counts,
+            head=head,
+        )
+
+    async def promote(
+        self, item_id: str, *, verification_refs: Sequence[str], reason: str, target_status: str, call: Call
+    ) -> PromoteResult:
+        """Make an item active if the gate holds; a refusal is recorded, and lists what is missing.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed, or the reason is empty.
+            MoveNotAllowedError: it is active already.
+            NotFoundError: the item or a piece of evidence is not there.
+
+        """
+        if not reason.strip():
+            raise InvalidArgumentError("reason is empty", hint="Say why it should be believed.")
+        promotion = _Promotion(
+            proposal=_proposal(item_id, verification_refs),
+            target=target_status,
+            reason=await self.boundary.admit(reason.strip(), field="reason"),
+            actor=call.actor,
+            signatures=self.signatures,
+        )
+        return await self.ledger.write(promotion.write, call=call, again=promotion.again)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Promotion:
+    proposal: Proposal
+    target: str
+    reason: Admitted
+    actor: Actor
+    signatures: Signatures
+
+    def write(self, tx: Transaction) -> PromoteResult:
+        dossier = self.dossier(tx)
+        item = dossier.item
+        _target(item, self.target)
+        if item.is_active:
+            return self.no_op(tx, dossier)
+        verdict = judge(dossier.case)
+        if not verdict.allowed:
+            return self.refused(tx, dossier, verdict)
+        known = _verifications(tx, item)
+        event = KnowledgePromoted(
+            item=item.item,
+            from_status=item.status,
+            to_status=active_status(item.tier),
+            tier=item.tier,
+            domain=item.domain,
+            field=item.field,
+            review=dossier.review,
+            signed=dossier.review is not None,
+            rules=RULES_VERSION,
+            policy=dossier.policy,
+            supporting=verdict.counted[Role.SUPPORTING],
+            verification=verdict.counted[Role.VERIFICATION],
+            teaching=verdict.counted[Role.TEACHING],
+            answered=tuple(seq for seq in verdict.answered if seq not in dossier.case.answered),
+            linked=tuple(seq for seq in self.proposal.verification if seq not in known),
+        )
+        (record,) = tx.append(Draft(event, {"reason": self.reason}, anchor=item.anchor))
+        superseded = self.supersede(tx, item, by=record.seq)
+        return self.result(dossier, verdict, new=event.to_status, head=tx.next_seq - 1).model_copy(
+            update={"superseded": superseded}
+        )
+
+    def supersede(self, tx: Transaction, item: Item, *, by: int) -> str | None:
+        """Of an item and the one raised from it, one is believed."""
+        if not item.origin:
+            return None
+        origin = carry_out(tx, item_at(item.origin))
+        if not origin.is_active:
+            return None
+        event = KnowledgeDemoted(
+            item=origin.item,
+            from_status=origin.status,
+            to_status=Status.DEMOTED,
+            tier=origin.tier,
+            domain=origin.domain,
+            field=origin.field,
+            signed=origin.is_signed,
+            reason_type=ReasonType.SUPERSEDED,
+            superseded_by=item.item,
+        )
+        tx.append(Draft(event, {"reason": Admitted(f"{item.id} was raised from it")}, anchor=origin.anchor))
+        return origin.id
+
+    def refused(self, tx: Transaction, dossier: Dossier, verdict: Verdict) -> PromoteResult:
+        refusal = refuse(
+            tx,
+            dossier,
+            move="promote",
+            to=active_status(dossier.item.tier),
+            reasons=[reason.code for reason in verdict.reasons],
+            needs_review=verdict.awaits_person,
+            reason=self.reason,
+            session=self.actor.session,
+        )
+        result = self.result(dossier, verdict, new=dossier.item.status, head=tx.next_seq - 1)
+        return result.model_copy(update={"notice": refusal.notice})
+
+    def no_op(self, tx: Transaction, dossier: Dossier) -> PromoteResult:
+        """Repeat the result of the same promotion by the same caller; anything else is an error."""
+        item = dossier.item
+        last = tx.ask(events.by_seqs([item.since]))[item.since]
+        event = last.event
+        if (
+            not isinstance(event, KnowledgePromoted)
+            or last.actor != self.actor
+            or not set(event.linked) <= set(self.proposal.verification) <= _verifications(tx, item)
+        ):
+            raise MoveNotAllowedError(
+                f"{item.id} is {item.status} already",
+                hint="Nothing is to be done; pmm_get shows its history.",
+            )
+        return self.repeated(dossier, event, head=tx.next_seq - 1)
+
+    def again(self, tx: Transaction, recorded: Recorded) -> PromoteResult:
+        if getattr(recorded.event, "item", None) != self.proposal.item:
+            raise RequestIdConflictError(recorded.request_id)
+        dossier = self.dossier(tx)
+        if isinstance(recorded.event, KnowledgePromoted):
+            return self.repeated(dossier, recorded.event, head=tx.next_seq - 1)
+        verdict = judge(dossier.case)
+        result = self.result(dossier, verdict, new=dossier.item.status, head=tx.next_seq - 1)
+        return result.model_copy(update={"promoted": False, "repeated": True})
+
+    def repeated(self, dossier: Dossier, event: KnowledgePromoted, *, head: int) -> PromoteResult:
+        counted = {
+            Role.SUPPORTING: event.supporting,
+            Role.VERIFICATION: event.verification,
+            Role.TEACHING: event.teaching,
+        }
+        verdict = Verdict(requirements=dossier.case.requirements, counted=counted)
+        result = self.result(dossier, verdict, new=event.to_status, head=head)
+        return result.model_copy(update={"old_status": event.from_status, "repeated": True})
+
+    def result(self, dossier: Dossier, verdict: Verdict, *, new: Status, head: int) -> PromoteResult:
+        return PromoteResult(
+            id=dossier.item.id,
+            promoted=verdict.allowed,
+            old_status=dossier.item.status,
+            new_status=new,
+            gate=shown(verdict, dossier.roles),
+            refs=dossier.refs,
+            head=head,
+        )
+
+    def dossier(self, tx: Transaction) -> Dossier:
+        return carry_out(tx, dossier_of(self.proposal, now_us=tx.now_us, signatures=self.signatures))
+
+
+def _verifications(tx: Transaction, item: Item) -> set[int]:
+    links = tx.ask(knowledge.links([item.item]))
+    return {link.evidence for link in links if link.role is Role.VERIFICATION}
+
+
+def _proposal(item_id: str, verification_refs: Sequence[str]) -> Proposal:
+    _, item = parse_id(item_id, "kn")
+    return Proposal(item=item, verification=parse_refs(verification_refs, argument="verification_refs"))
+
+
+def _target(item: Item, said: str) -> Status:
+    """Return what an item becomes; a caller may say it, and may not say anything else."""
+    target = active_status(item.tier)
+    if said.strip() and said.strip().lower() != target:
+        raise InvalidArgumentError(
+            f"target_status: a {item.tier} becomes {target}, not {said[:40]!r}",
+            hint=f"Leave it out, or say {target}; pmm_knowledge_demote leads the other way.",
+        )
+    return target
