@@ -16,7 +16,7 @@ from pmm_mcp.ledger.sqlite.ledger import open_ledger
 from pmm_mcp.ledger.sqlite.others import NeighbouringLedgers
 from pmm_mcp.ledger.sqlite.read_only import lying_at, open_read_only
 from pmm_mcp.ledger.sqlite.writer import WriterSettings
-from pmm_mcp.places import GitPlaces
+from pmm_mcp.places import CheckoutFiles, GitPlaces
 from pmm_mcp.ports import ChatModels, Clock, IdSource, Ledger, OtherLedgers, Places, Progress
 from pmm_mcp.providers import Models, ProviderSettings
 from pmm_mcp.retrieval.sqlite.lexical import FtsLexical
@@ -101,7 +101,7 @@ def wire(
         clock=clock,
         settings=settings,
         status=StatusService(ledger, turns, models, settings.chosen_toolsets()),
-        records=RecordService(ledger, boundary, lexical),
+        records=RecordService(ledger, boundary, lexical, CheckoutFiles()),
         search=SearchService(ledger, lexical),
         items=ItemService(ledger, turns),
         turns=turns,

@@ -233,6 +233,23 @@ class Places(Protocol):
     async def find(self, cwd: str | None) -> Place: ...
 
 
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """A file that was read: its path in the checkout, git's name of its content, how many lines it has."""
+
+    path: str
+    blob: str
+    lines: int
+
+
+class Files(Protocol):
+    """Reads the files that evidence cites."""
+
+    async def read(self, place: Place, path: str) -> FileRead | None:
+        """Return a file of the checkout of a place; None when there is no such file to be read."""
+        ...
+
+
 ReplyStatus = Literal["complete", "truncated", "empty", "indeterminate", "transport_error"]
 
 

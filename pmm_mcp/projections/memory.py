@@ -13,7 +13,7 @@ from pmm_mcp.domain.events.knowledge import (
     KnowledgeRetired,
 )
 from pmm_mcp.domain.events.ledger import TextRedacted
-from pmm_mcp.domain.events.memory import EvidenceRecorded
+from pmm_mcp.domain.events.memory import EvidenceRecorded, EvidenceWithdrawn, Origin
 from pmm_mcp.domain.events.mind import (
     ClaimAccepted,
     CommitmentOpened,
@@ -38,7 +38,7 @@ from pmm_mcp.projections.changes import (
     Update,
 )
 
-VERSION = 1
+VERSION = 2
 
 DOCUMENTS = Table(
     name="documents",
@@ -75,9 +75,20 @@ EVIDENCE = Table(
         "source": TEXT,
         "content_hash": TEXT,
         "importance": INTEGER,
+        "provenance": TEXT,
+        "origin": TEXT,
+        "source_key": TEXT,
+        "blob": TEXT,
+        "session": TEXT,
+        "commit_id": TEXT,
+        "answers": INTEGER,
+        "ts": TEXT,
+        "withdrawn_at": INTEGER,
+        "redacted_at": INTEGER,
     },
     indexes=(("content_hash",), ("anchor", "importance", "evidence")),
 )
+"""`source_key` says which source it is when it was resolved: `file:PATH`, `turn:N`, `event:N`, `signed:N`."""
 DOCUMENT_COUNTS = Table(name="document_counts", key=("anchor",), columns={"anchor": TEXT, "total": INTEGER})
 
 TABLES = (DOCUMENTS, LABELS, EVIDENCE, DOCUMENT_COUNTS)
@@ -122,7 +133,9 @@ def project(record: Recorded) -> Iterator[Change]:
                 yield Increment(DOCUMENT_COUNTS, {"anchor": event.from_anchor}, "total", -1)
                 yield Increment(DOCUMENT_COUNTS, {"anchor": record.anchor}, "total")
         case TextRedacted() as event:
-            yield from _redaction(event)
+            yield from _redaction(record, event)
+        case EvidenceWithdrawn() as event:
+            yield from _withdrawal(record, event)
         case _:
             return
 
@@ -173,6 +186,16 @@ def _evidence(record: Recorded, event: EvidenceRecorded) -> Iterator[Change]:
             "source": record.texts.get("source"),
             "content_hash": content_hash(content) if content is not None else None,
             "importance": event.importance,
+            "provenance": event.provenance,
+            "origin": event.origin,
+            "source_key": _source_key(record, event),
+            "blob": event.blob or None,
+            "session": record.actor.session,
+            "commit_id": event.commit or None,
+            "answers": event.answers,
+            "ts": record.ts,
+            "withdrawn_at": None,
+            "redacted_at": None,
         },
     )
     yield from _document(
@@ -187,6 +210,34 @@ def _evidence(record: Recorded, event: EvidenceRecorded) -> Iterator[Change]:
     if content is not None:
         for label in event.labels:
             yield Insert(LABELS, {"doc": record.seq, "label": label})
+
+
+def _source_key(record: Recorded, event: EvidenceRecorded) -> str | None:
+    match event.origin:
+        case Origin.FILE:
+            path = record.texts.get("path")
+            return None if path is None else f"file:{path}"
+        case Origin.MESSAGE:
+            return f"turn:{event.source_event}"
+        case Origin.MODEL | Origin.IMPORT:
+            return f"event:{event.source_event}"
+        case Origin.SIGNED:
+            return f"signed:{record.seq}"
+        case Origin.CITED:
+            return None
+
+
+def _withdrawal(record: Recorded, event: EvidenceWithdrawn) -> Iterator[Change]:
+    yield Update(EVIDENCE, {"evidence": event.evidence}, {"withdrawn_at": record.seq, "content_hash": None})
+    if event.documents:
+        yield from _gone(event.evidence)
+        yield Increment(DOCUMENT_COUNTS, {"anchor": record.anchor}, "total", -event.documents)
+
+
+def _gone(doc: int) -> Iterator[Change]:
+    yield Delete(DOCUMENTS, {"doc": doc})
+    yield Delete(LABELS, {"doc": doc})
+    yield Unindex(doc)
 
 
 def _knowledge(record: Recorded, event: KnowledgeDistilled | KnowledgeRaised) -> Iterator[Change]:
@@ -213,13 +264,18 @@ def _knowledge(record: Recorded, event: KnowledgeDistilled | KnowledgeRaised) ->
     yield Document(record.seq, (statement or "", *passages(content or "")), governed=True)
 
 
-def _redaction(event: TextRedacted) -> Iterator[Change]:
-    if event.field == "source":
-        yield Update(DOCUMENTS, {"doc": event.target}, {"source": None})
-        yield Update(EVIDENCE, {"evidence": event.target}, {"source": None})
-    elif event.documents:
-        yield Delete(DOCUMENTS, {"doc": event.target})
-        yield Delete(LABELS, {"doc": event.target})
-        yield Unindex(event.target)
-        yield Update(EVIDENCE, {"evidence": event.target}, {"content_hash": None})
+def _redaction(record: Recorded, event: TextRedacted) -> Iterator[Change]:
+    match event.field:
+        case "source":
+            yield Update(DOCUMENTS, {"doc": event.target}, {"source": None})
+            yield Update(EVIDENCE, {"evidence": event.target}, {"source": None})
+        case "path":
+            yield Update(EVIDENCE, {"evidence": event.target}, {"source_key": None})
+        case "content":
+            gone = {"content_hash": None, "redacted_at": record.seq}
+            yield Update(EVIDENCE, {"evidence": event.target}, gone)
+        case _:
+            pass
+    if event.documents:
+        yield from _gone(event.target)
         yield Increment(DOCUMENT_COUNTS, {"anchor": event.anchor}, "total", -event.documents)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pmm_mcp.domain.events.memory import Origin, Provenance
 from pmm_mcp.domain.ids import Prefix, public_id
 from pmm_mcp.ports import Query, SqlValue
 from pmm_mcp.projections.memory import content_hash
@@ -35,21 +36,70 @@ class Evidence:
         return public_id("ev", self.evidence)
 
 
+@dataclass(frozen=True, slots=True)
+class EvidenceRow:
+    """A piece of evidence as decisions look at it; `source_key` is None where its source was not resolved."""
+
+    evidence: int
+    anchor: str
+    domain: str
+    field: str
+    provenance: Provenance
+    origin: Origin
+    source_key: str | None
+    blob: str | None
+    session: str
+    commit_id: str | None
+    answers: int | None
+    ts: str
+    withdrawn_at: int | None
+    redacted_at: int | None
+    source: str | None
+
+
+def evidence_by(seqs: Sequence[int]) -> Query[Mapping[int, EvidenceRow]]:
+    """Ask for pieces of evidence; those that do not exist are absent."""
+    places, params = named(seqs or (0,), prefix="e")
+    return Query(
+        "SELECT evidence, anchor, domain, field, provenance, origin, source_key, blob, session, commit_id, "
+        "answers, ts, withdrawn_at, redacted_at, source "
+        f"FROM evidence WHERE evidence IN ({places}) ORDER BY evidence",
+        params,
+        lambda rows: {
+            row[0]: EvidenceRow(*row[:4], Provenance(row[4]), Origin(row[5]), *row[6:]) for row in rows
+        },
+    )
+
+
 def same_evidence(
-    content: str, *, anchor: str, domain: str, field: str, source: str | None, answers: int | None
+    content: str,
+    *,
+    anchor: str,
+    domain: str,
+    field: str,
+    source: str | None,
+    source_key: str | None,
+    answers: int | None,
+    session: str,
 ) -> Query[int | None]:
     """Ask for the first piece with exactly this content, at this place, of this domain, field and source.
 
-    With `answers`, it must also answer that piece of evidence.
+    Two ranges of one file are one source. With `answers`, it must also answer that piece of evidence, and
+    have been recorded in the same session: two sessions that say the same are two answers.
     """
-    conditions = ["source IS NULL" if source is None else "source = :source"]
-    params: dict[str, SqlValue] = {} if source is None else {"source": source}
+    conditions: list[str] = []
+    params: dict[str, SqlValue] = {}
+    if source_key is not None and source_key.startswith("file:"):
+        conditions.append("source_key = :source_key")
+        params["source_key"] = source_key
+    elif source is None:
+        conditions.append("source IS NULL")
+    else:
+        conditions.append("source = :source")
+        params["source"] = source
     if answers is not None:
-        conditions.append(
-            "EXISTS (SELECT 1 FROM citations "
-            "WHERE citing = evidence AND cited = :answers AND role = 'answers')"
-        )
-        params["answers"] = answers
+        conditions.append("answers = :answers AND session = :session")
+        params |= {"answers": answers, "session": session}
     return Query(
         f"""
         SELECT evidence FROM evidence
@@ -69,7 +119,7 @@ def most_important(anchors: Sequence[str], *, limit: int) -> Query[tuple[Evidenc
         f"""
         SELECT e.evidence, t.text, e.source, e.anchor, e.importance
         FROM evidence AS e LEFT JOIN event_text AS t ON t.seq = e.evidence AND t.field = 'content'
-        WHERE e.anchor IN ({places}) AND t.text IS NOT NULL
+        WHERE e.anchor IN ({places}) AND t.text IS NOT NULL AND e.withdrawn_at IS NULL
         ORDER BY e.importance DESC, e.evidence DESC LIMIT :limit
         """,
         {**params, "limit": limit},

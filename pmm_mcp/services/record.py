@@ -1,22 +1,24 @@
 """Recording evidence."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from pmm_mcp.context.quoting import one_line
 from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.anchors import Anchor
 from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError, RequestIdConflictError
 from pmm_mcp.domain.events import Event
-from pmm_mcp.domain.events.memory import Domain, EvidenceRecorded, Provenance
+from pmm_mcp.domain.events.memory import Domain, EvidenceRecorded, Origin, Provenance
 from pmm_mcp.domain.ids import KINDS, Prefix, parse_id, public_id
 from pmm_mcp.domain.names import name
 from pmm_mcp.domain.records import Call, Draft, Recorded
+from pmm_mcp.domain.sources import EventSource, FileSource, parse_source
 from pmm_mcp.domain.times import instant
 from pmm_mcp.domain.words import compare_words, passages
-from pmm_mcp.ports import Ledger, Query, Transaction, View
+from pmm_mcp.ports import Files, Ledger, Transaction, View
 from pmm_mcp.queries import events, memory
+from pmm_mcp.queries.plans import Plan, carried_out, carry_out
 from pmm_mcp.retrieval.grammar import plain
 from pmm_mcp.retrieval.scope import Filters, Lexical
 from pmm_mcp.services.boundary import Boundary, masked_names
@@ -38,6 +40,15 @@ _NOT_COMPARED: Final = {
     "evaluator": "evaluator_id",
 }
 """What makes no other evidence of the same words, and the argument that says it."""
+_AS_SAID: Final[Mapping[str, Any]] = {
+    "changed": (),
+    "origin": Origin.CITED,
+    "blob": "",
+    "first_line": 0,
+    "last_line": 0,
+    "commit": "",
+}
+"""Without what the server found out by itself when it was recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +88,7 @@ class RecordService:
     ledger: Ledger
     boundary: Boundary
     lexical: Lexical
+    files: Files
 
     async def record(self, given: EvidenceInput, *, call: Call) -> RecordResult:
         """Record a piece of evidence, or find the one that says exactly this already.
@@ -93,15 +105,15 @@ class RecordService:
         source = (
             await self.boundary.admit(given.source.strip(), field="source") if given.source.strip() else None
         )
-        event, cited = _event(given)
-        anchor = call.place.shared if event.provenance is Provenance.RESEARCH else call.place.home
+        event, cited = _event(given, call)
         piece = _Piece(
             event=event,
             texts={"content": content} | ({} if source is None else {"source": source}),
-            anchor=anchor,
-            conversation=call.conversation,
+            anchor=call.place.shared if event.provenance is Provenance.RESEARCH else call.place.home,
+            call=call,
             cited=cited,
         )
+        piece = await self._with_file(piece, given.source)
         async with self.ledger.reader.view() as view:
             near = await self._near(view, content.value, call)
             result = await _rehearse(view, piece) if given.dry_run else None
@@ -109,6 +121,35 @@ class RecordService:
             # No view is held while a write waits for the lease: there are few, and everybody reads.
             result = await self.ledger.write(piece.write, call=call, again=piece.again)
         return result.model_copy(update={"near": [ref for ref in near if ref.id != result.id]})
+
+    async def _with_file(self, piece: "_Piece", source: str) -> "_Piece":
+        """Read the file that is cited, if one is: a source is resolved when the server read it itself."""
+        named = parse_source(source)
+        if not isinstance(named, FileSource):
+            return piece
+        place = piece.call.place
+        found = await self.files.read(place, named.path)
+        if found is None:
+            # Whatever is no file may be meant as anything; what looks like one deserves a word.
+            looks_like_one = named.first or "/" in named.path or "." in named.path
+            where = (
+                "is no file of this checkout" if place.worktree else "was not looked for: no checkout here"
+            )
+            unread = f"source {named.path!r} {where}, so it is kept as a citation and counts as unresolved"
+            return replace(piece, notice=unread if looks_like_one else "")
+        if named.last > found.lines:
+            unread = f"source {named.path!r} has {found.lines} lines, so line {named.last} is unresolved"
+            return replace(piece, notice=unread)
+        event = piece.event.model_copy(
+            update={
+                "origin": Origin.FILE,
+                "blob": found.blob,
+                "first_line": named.first,
+                "last_line": named.last,
+            }
+        )
+        path = await self.boundary.admit(found.path, field="path")
+        return replace(piece, event=event, texts={**piece.texts, "path": path})
 
     async def _near(self, view: View, content: str, call: Call) -> list[Ref]:
         head = passages(content)[:1]
@@ -134,87 +175,118 @@ class _Piece:
     event: EvidenceRecorded
     texts: Mapping[str, Admitted]
     anchor: Anchor
-    conversation: str
+    call: Call
     cited: Sequence[tuple[Prefix, int]]
+    notice: str = ""
 
     def write(self, tx: Transaction) -> RecordResult:
-        refs = self.refs(tx.ask(self.known()))
-        if (seq := tx.ask(self.same())) is not None:
-            return self.duplicate(tx.ask(events.by_seqs([seq]))[seq], refs=refs, head=tx.next_seq - 1)
-        (record,) = tx.append(Draft(self.event, self.texts, anchor=self.anchor))
-        return self.result(record.seq, refs=refs, head=record.seq)
+        found = carry_out(tx, self.plan())
+        if found.same is not None:
+            return self.duplicate(found.same, found, head=tx.next_seq - 1)
+        (record,) = tx.append(Draft(found.event, self.texts, anchor=self.anchor))
+        return self.result(record.seq, found, head=record.seq)
 
     def again(self, tx: Transaction, recorded: Recorded) -> RecordResult:
         if not self.is_what_became(recorded):
             raise RequestIdConflictError(recorded.request_id)
-        refs = self.refs(tx.ask(self.known()))
-        result = self.result(recorded.seq, refs=refs, head=tx.next_seq - 1)
-        return result.model_copy(update={"repeated": True})
+        found = carry_out(tx, self.plan())
+        result = self.result(recorded.seq, found, head=tx.next_seq - 1)
+        is_resolved = getattr(recorded.event, "origin", Origin.CITED) is not Origin.CITED
+        return result.model_copy(update={"repeated": True, "source_resolved": is_resolved})
 
     def is_what_became(self, recorded: Recorded) -> bool:
-        """Say whether this very piece was recorded so; a text that was removed since may have been any."""
+        """Say whether this very piece was recorded so; a text that was removed since may have been any.
+
+        What the server found out by itself may differ: a file changes, and so does what is checked out.
+        """
+        said = {name: text for name, text in recorded.texts.items() if name != "path"}
         return (
-            recorded.event.model_copy(update={"changed": ()}) == self.event
-            and (recorded.anchor, recorded.conversation) == (self.anchor, self.conversation)
-            and recorded.texts.keys() == self.texts.keys()
-            and all(recorded.texts[name] in (text.value, None) for name, text in self.texts.items())
+            recorded.event.model_copy(update=_AS_SAID) == self.event.model_copy(update=_AS_SAID)
+            and (recorded.anchor, recorded.conversation) == (self.anchor, self.call.conversation)
+            and said.keys() == self.texts.keys() - {"path"}
+            and all(said[name] in (text.value, None) for name, text in self.texts.items() if name != "path")
         )
 
-    def known(self) -> Query[Mapping[int, Recorded]]:
-        return events.by_seqs([seq for _, seq in self.cited])
-
-    def refs(self, known: Mapping[int, Recorded]) -> list[Ref]:
-        """Return what is cited; each id must name what its prefix says."""
-        for prefix, seq in self.cited:
-            if seq not in known or known[seq].kind not in KINDS.get(prefix, ()):
-                raise NotFoundError(f"the ledger holds no {public_id(prefix, seq)}", hint="Check the id.")
-        return [Ref(id=public_id(prefix, seq), text=_beginning(known[seq])) for prefix, seq in self.cited]
-
-    def same(self) -> Query[int | None]:
-        """Ask for the piece that makes this one superfluous.
+    def plan(self) -> Plan["_Found"]:
+        """Find what is cited, what the source is, and the piece that makes this one superfluous.
 
         One that answers something must answer the same: a counterexample may be answered with words
         that were recorded before.
         """
-        source = self.texts.get("source")
-        return memory.same_evidence(
+        known: Mapping[int, Recorded] = yield events.by_seqs([seq for _, seq in self.cited])
+        for prefix, seq in self.cited:
+            if seq not in known or known[seq].kind not in KINDS.get(prefix, ()):
+                raise NotFoundError(f"the ledger holds no {public_id(prefix, seq)}", hint="Check the id.")
+        event = self.event
+        if event.source_event:
+            event = _resolved(event, known[event.source_event])
+        source, path = self.texts.get("source"), self.texts.get("path")
+        seq: int | None = yield memory.same_evidence(
             self.texts["content"].value,
             anchor=self.anchor,
-            domain=self.event.domain,
-            field=self.event.field,
+            domain=event.domain,
+            field=event.field,
             source=None if source is None else source.value,
-            answers=self.event.answers,
+            source_key=None if path is None else f"file:{path.value}",
+            answers=event.answers,
+            session=self.call.actor.session,
         )
+        same: Recorded | None = None if seq is None else (yield events.by_seq(seq))
+        refs = [Ref(id=public_id(prefix, seq), text=_beginning(known[seq])) for prefix, seq in self.cited]
+        return _Found(event, refs, same)
 
-    def duplicate(self, same: Recorded, *, refs: list[Ref], head: int) -> RecordResult:
+    def duplicate(self, same: Recorded, found: "_Found", *, head: int) -> RecordResult:
         """Answer with the piece that is there, and say what of this one it does not have."""
         lost = ", ".join(_lost(self.event, same.event))
         notice = (
             f"recorded before and left as it is, without what this call says of: {lost}" if lost else None
         )
-        result = self.result(same.seq, refs=refs, head=head)
-        return result.model_copy(update={"duplicate": True, "notice": notice})
+        result = self.result(same.seq, found, head=head)
+        is_resolved = getattr(same.event, "origin", Origin.CITED) is not Origin.CITED
+        return result.model_copy(update={"duplicate": True, "notice": notice, "source_resolved": is_resolved})
 
-    def result(self, seq: int, *, refs: list[Ref], head: int) -> RecordResult:
+    def result(self, seq: int, found: "_Found", *, head: int) -> RecordResult:
         return RecordResult(
             id=public_id("ev", seq) if seq else "",
             masked=masked_names(*self.texts.values()),
             anchor=self.anchor,
-            source_resolved=bool(self.event.source_event),
-            refs=refs or None,
+            source_resolved=found.event.origin is not Origin.CITED,
+            refs=found.refs or None,
+            notice=self.notice or None,
             head=head,
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A piece with its source resolved, what it cites, and the one that says the same already."""
+
+    event: EvidenceRecorded
+    refs: list[Ref]
+    same: Recorded | None
+
+
+def _resolved(event: EvidenceRecorded, source: Recorded) -> EvidenceRecorded:
+    """Return a piece with what its source is: what a user said, what was imported, or else a model's words.
+
+    Evidence about evidence is words too, so that nothing becomes better by being cited.
+    """
+    if source.kind == "source_event" or source.actor.kind == "importer":
+        origin = Origin.IMPORT
+    elif source.kind == "user_message":
+        origin = Origin.MESSAGE
+    else:
+        origin = Origin.MODEL
+    return event.model_copy(update={"origin": origin})
+
+
 async def _rehearse(view: View, piece: _Piece) -> RecordResult:
     """Answer as if it had been recorded."""
-    refs, head = piece.refs(await view.ask(piece.known())), await view.ask(events.head())
-    seq = await view.ask(piece.same())
-    if seq is None:
-        result = piece.result(0, refs=refs, head=head)
+    found, head = await carried_out(view, piece.plan()), await view.ask(events.head())
+    if found.same is None:
+        result = piece.result(0, found, head=head)
     else:
-        same = (await view.ask(events.by_seqs([seq])))[seq]
-        result = piece.duplicate(same, refs=refs, head=head)
+        result = piece.duplicate(found.same, found, head=head)
     notices = ["dry run: nothing was written", result.notice]
     return result.model_copy(update={"notice": "; ".join(filter(None, notices))})
 
@@ -229,7 +301,7 @@ def _lost(given: EvidenceRecorded, kept: Event) -> list[str]:
     ]
 
 
-def _event(given: EvidenceInput) -> tuple[EvidenceRecorded, Sequence[tuple[Prefix, int]]]:
+def _event(given: EvidenceInput, call: Call) -> tuple[EvidenceRecorded, Sequence[tuple[Prefix, int]]]:
     """Return what is to be recorded, and the ids it cites."""
     if not 0 <= given.importance <= IMPORTANCE_MAX:
         raise InvalidArgumentError(
@@ -239,18 +311,22 @@ def _event(given: EvidenceInput) -> tuple[EvidenceRecorded, Sequence[tuple[Prefi
         raise InvalidArgumentError(f"labels: {len(given.labels)} of at most {LABELS_MAX}")
     labels = sorted({name(label, argument="labels") for label in given.labels} - {""})
     answers = parse_id(given.answers, "ev") if given.answers.strip() else None
-    source = _id_in(given.source)
+    named = parse_source(given.source)
+    source = (named.prefix, named.seq) if isinstance(named, EventSource) else None
+    evaluator = name(given.evaluator_id, argument="evaluator_id")
     event = EvidenceRecorded(
         domain=_domain(given.domain),
         field=name(given.field, argument="field") or "general",
-        provenance=_provenance(given.provenance),
+        # What a model judged counts like research: it advises, and carries nothing.
+        provenance=Provenance.RESEARCH if evaluator else _provenance(given.provenance),
         importance=given.importance,
         labels=tuple(labels),
         speaker=name(given.speaker, argument="speaker") or None,
         occurred_at=instant(given.occurred_at, argument="occurred_at") if given.occurred_at.strip() else None,
-        evaluator=name(given.evaluator_id, argument="evaluator_id") or None,
+        evaluator=evaluator or None,
         answers=answers[1] if answers else None,
         source_event=source[1] if source else 0,
+        commit=call.place.head,
     )
     return event, [cited for cited in (answers, source) if cited]
 
@@ -278,14 +354,6 @@ def _provenance(text: str) -> Provenance:
                 f"provenance: {text[:40]!r} is not yours to say",
                 hint='Leave it out, or say "research"; the server sets the rest.',
             )
-
-
-def _id_in(source: str) -> tuple[Prefix, int] | None:
-    """Return the id that a source is; None when it names something else."""
-    try:
-        return parse_id(source)
-    except InvalidArgumentError:
-        return None
 
 
 def _beginning(record: Recorded) -> str:

@@ -63,8 +63,6 @@ class EvidenceRecorded(EventBody):
     source_event: Count = 0
     """The event of this ledger that `source` names, when it does."""
     origin: Origin = Origin.CITED
-    origin_event: Count = 0
-    """Where a chain of sources ends: the turn for a message, else the event; 0 when it is no event."""
     blob: Commit = ""
     """What git calls the content of the file that was read."""
     first_line: Count = 0
