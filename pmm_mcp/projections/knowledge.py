@@ -20,7 +20,7 @@ from pmm_mcp.domain.knowledge import statement_key
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.domain.tiers import Role, Status
 from pmm_mcp.domain.words import is_content_word, query_terms
-from pmm_mcp.projections.changes import INTEGER, TEXT, Change, Insert, Table, Update
+from pmm_mcp.projections.changes import INTEGER, TEXT, Change, Insert, Table, Update, Value
 
 VERSION = 1
 
@@ -205,13 +205,18 @@ def _link(item: int, evidence: int, role: Role, seq: int) -> Insert:
 
 def _against(item: int, evidence: int, seq: int) -> Iterator[Change]:
     """Link a counterexample, anew when an earlier link of it was answered already."""
-    current = {"item": item, "evidence": evidence, "role": Role.COUNTEREXAMPLE, "to_seq": None}
+    current: dict[str, Value] = {
+        "item": item,
+        "evidence": evidence,
+        "role": Role.COUNTEREXAMPLE,
+        "to_seq": None,
+    }
     yield Update(KNOWLEDGE_LINKS, current, {"to_seq": seq})
     yield _link(item, evidence, Role.COUNTEREXAMPLE, seq)
 
 
 def _answered(item: int, evidence: int, seq: int) -> Update:
-    current = {
+    current: dict[str, Value] = {
         "item": item,
         "evidence": evidence,
         "role": Role.COUNTEREXAMPLE,

@@ -66,7 +66,8 @@ def evidence_by(seqs: Sequence[int]) -> Query[Mapping[int, EvidenceRow]]:
         f"FROM evidence WHERE evidence IN ({places}) ORDER BY evidence",
         params,
         lambda rows: {
-            row[0]: EvidenceRow(*row[:4], Provenance(row[4]), Origin(row[5]), *row[6:]) for row in rows
+            seq: EvidenceRow(seq, anchor, domain, field, Provenance(provenance), Origin(origin), *rest)
+            for seq, anchor, domain, field, provenance, origin, *rest in rows
         },
     )
 

@@ -14,7 +14,7 @@ VALUES_MAX: Final = 50
 def add_completions(server: MCPServer, desk: Desk) -> None:
     """Complete ids of knowledge, fields and tiers."""
 
-    @server.completion()
+    @server.completion()  # type: ignore[no-untyped-call,untyped-decorator]  # the SDK says no types here
     async def complete(_ref: Any, argument: Any, _context: Any) -> Completion:
         values = await _values(desk, argument.name)
         begun = [value for value in values if value.startswith(argument.value)]

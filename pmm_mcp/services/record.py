@@ -109,7 +109,7 @@ class RecordService:
         piece = _Piece(
             event=event,
             texts={"content": content} | ({} if source is None else {"source": source}),
-            anchor=call.place.shared if event.provenance is Provenance.RESEARCH else call.place.home,
+            anchor=call.place.shared if _is_for_everyone(event) else call.place.home,
             call=call,
             cited=cited,
         )
@@ -221,7 +221,7 @@ class _Piece:
         if event.source_event:
             event = _resolved(event, known[event.source_event])
         source, path = self.texts.get("source"), self.texts.get("path")
-        seq: int | None = yield memory.same_evidence(
+        twin: int | None = yield memory.same_evidence(
             self.texts["content"].value,
             anchor=self.anchor,
             domain=event.domain,
@@ -231,7 +231,7 @@ class _Piece:
             answers=event.answers,
             session=self.call.actor.session,
         )
-        same: Recorded | None = None if seq is None else (yield events.by_seq(seq))
+        same: Recorded | None = None if twin is None else (yield events.by_seq(twin))
         refs = [Ref(id=public_id(prefix, seq), text=_beginning(known[seq])) for prefix, seq in self.cited]
         return _Found(event, refs, same)
 
@@ -291,11 +291,18 @@ async def _rehearse(view: View, piece: _Piece) -> RecordResult:
     return result.model_copy(update={"notice": "; ".join(filter(None, notices))})
 
 
+def _is_for_everyone(event: EvidenceRecorded) -> bool:
+    """Say whether every checkout should know: research is; what was observed or judged here is not."""
+    return event.provenance is Provenance.RESEARCH and event.evaluator is None
+
+
 def _lost(given: EvidenceRecorded, kept: Event) -> list[str]:
     """Name the arguments that say what the recorded piece does not."""
     said, known = given.model_dump(exclude_defaults=True), kept.model_dump()
     if set(given.labels) <= set(known["labels"]):
         said.pop("labels", None)
+    if given.evaluator:
+        said.pop("provenance", None)  # The server said it, and not the caller.
     return [
         argument for field, argument in _NOT_COMPARED.items() if said.get(field) not in (None, known[field])
     ]

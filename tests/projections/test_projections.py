@@ -17,7 +17,7 @@ from pmm_mcp.domain.events.ledger import (
     SourceEvent,
     TextRedacted,
 )
-from pmm_mcp.domain.events.memory import EvidenceRecorded, Provenance
+from pmm_mcp.domain.events.memory import EvidenceRecorded, EvidenceWithdrawn, Origin, Provenance
 from pmm_mcp.domain.events.mind import (
     ClaimAccepted,
     CommitmentClosed,
@@ -196,6 +196,10 @@ CASES = (
                     "source": "s",
                     "content_hash": memory.content_hash("c"),
                     "importance": 3,
+                    "provenance": "research",
+                    "origin": "cited",
+                    "session": "s",
+                    "ts": TS,
                 },
             ),
             ONE_MORE,
@@ -221,10 +225,76 @@ CASES = (
             (
                 "insert",
                 "evidence",
-                {"evidence": 7, "anchor": "here", "domain": "project", "field": "general", "importance": 0},
+                {
+                    "evidence": 7,
+                    "anchor": "here",
+                    "domain": "project",
+                    "field": "general",
+                    "importance": 0,
+                    "provenance": "runtime",
+                    "origin": "cited",
+                    "session": "s",
+                    "ts": TS,
+                },
             ),
             ONE_MORE,
         ),
+    ),
+    *(
+        Case(
+            name=f"the_source_of_evidence_from_{origin}",
+            project=memory.project,
+            event=EvidenceRecorded(origin=origin, source_event=source_event, blob=blob, answers=5),
+            texts={"content": None, **({"path": "a.py"} if origin is Origin.FILE else {})},
+            expected=(
+                (
+                    "insert",
+                    "evidence",
+                    {
+                        "evidence": 7,
+                        "anchor": "here",
+                        "domain": "project",
+                        "field": "general",
+                        "importance": 0,
+                        "provenance": "runtime",
+                        "origin": origin,
+                        "source_key": key,
+                        "session": "s",
+                        "answers": 5,
+                        "ts": TS,
+                    }
+                    | ({"blob": blob} if blob else {}),
+                ),
+                ONE_MORE,
+            ),
+        )
+        for origin, source_event, blob, key in (
+            (Origin.FILE, 0, "b" * 40, "file:a.py"),
+            (Origin.MESSAGE, 4, "", "turn:4"),
+            (Origin.MODEL, 4, "", "event:4"),
+            (Origin.IMPORT, 4, "", "event:4"),
+            (Origin.SIGNED, 0, "", "signed:7"),
+        )
+    ),
+    Case(
+        name="withdrawn_evidence_takes_its_document_along",
+        project=memory.project,
+        event=EvidenceWithdrawn(evidence=3, documents=1),
+        texts={"reason": "r"},
+        expected=(
+            ("update", "evidence", {"evidence": 3}, {"withdrawn_at": 7, "content_hash": None}),
+            ("delete", "documents", {"doc": 3}),
+            ("delete", "labels", {"doc": 3}),
+            ("unindex", 3),
+            ("add", "document_counts", {"anchor": "here"}, "total", -1),
+        ),
+    ),
+    Case(
+        name="withdrawing_what_was_removed_takes_no_document",
+        project=memory.project,
+        event=EvidenceWithdrawn(evidence=3),
+        texts={"reason": "r"},
+        expected=(("update", "evidence", {"evidence": 3}, {"withdrawn_at": 7, "content_hash": None}),),
     ),
     Case(
         name="a_claim_is_a_document",
@@ -267,10 +337,10 @@ CASES = (
         event=TextRedacted(target=3, field="content", anchor="there", documents=1),
         texts={"reason": "r"},
         expected=(
+            ("update", "evidence", {"evidence": 3}, {"content_hash": None, "redacted_at": 7}),
             ("delete", "documents", {"doc": 3}),
             ("delete", "labels", {"doc": 3}),
             ("unindex", 3),
-            ("update", "evidence", {"evidence": 3}, {"content_hash": None}),
             ("add", "document_counts", {"anchor": "there"}, "total", -1),
         ),
     ),

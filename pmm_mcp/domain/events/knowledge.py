@@ -35,7 +35,7 @@ class Candidate(EventBody):
     """The checkout it was proposed in; empty outside of one."""
     commit: Commit = ""
     """What was checked out there."""
-    texts: ClassVar = ("statement", "content", "scope_constraints")
+    texts: ClassVar[tuple[str, ...]] = ("statement", "content", "scope_constraints")
 
 
 class KnowledgeDistilled(Candidate):
@@ -53,7 +53,7 @@ class KnowledgeRaised(Candidate):
     kind: Literal["knowledge_raised"] = "knowledge_raised"
     v: Literal[1] = 1
     origin: Seq
-    texts: ClassVar = ("statement", "content", "scope_constraints", "reason")
+    texts: ClassVar[tuple[str, ...]] = ("statement", "content", "scope_constraints", "reason")
 
 
 class Moved(EventBody):

@@ -8,7 +8,7 @@ from pmm_mcp.context.quoting import one_line
 from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.anchors import Anchor
 from pmm_mcp.domain.errors import InvalidArgumentError, MoveNotAllowedError, RequestIdConflictError
-from pmm_mcp.domain.events.knowledge import KnowledgeDistilled, KnowledgeRaised
+from pmm_mcp.domain.events.knowledge import Candidate, KnowledgeDistilled, KnowledgeRaised
 from pmm_mcp.domain.events.memory import Domain
 from pmm_mcp.domain.ids import parse_id, public_id
 from pmm_mcp.domain.knowledge import Item, one_statement, widest
@@ -251,6 +251,7 @@ class _Raising:
         tier = _tier_above(origin)
         births = tx.ask(events.by_seqs([self.origin]))
         birth = births[self.origin]
+        assert isinstance(birth.event, Candidate)  # noqa: S101 - an item is born in no other way
         texts = {
             field: Admitted(text)
             for field, text in birth.texts.items()
@@ -280,8 +281,13 @@ class _Raising:
             origin=self.origin,
             worktree=self.call.place.worktree or "",
             commit=self.call.place.head,
-            **{role.value: cited for role, cited in roles.items()},
-            **_hints_of(birth),
+            supporting=roles[Role.SUPPORTING],
+            verification=roles[Role.VERIFICATION],
+            teaching=roles[Role.TEACHING],
+            counterexample=roles[Role.COUNTEREXAMPLE],
+            intent_tags=birth.event.intent_tags,
+            workflow_bias=birth.event.workflow_bias,
+            tool_needs=birth.event.tool_needs,
         )
         (record,) = tx.append(Draft(event, texts, anchor=origin.anchor))
         return RaiseResult(
@@ -325,10 +331,6 @@ def _tier_above(origin: Item) -> Tier:
             f"{origin.id} is {origin.status}; only active knowledge is raised", hint="Promote it first."
         )
     return tier
-
-
-def _hints_of(birth: Recorded) -> dict[str, tuple[str, ...]]:
-    return {name: getattr(birth.event, name) for name in ("intent_tags", "workflow_bias", "tool_needs")}
 
 
 def _candidate(given: DistillInput, call: Call) -> KnowledgeDistilled:

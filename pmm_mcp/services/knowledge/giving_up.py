@@ -69,7 +69,7 @@ class DemoteService:
             NotFoundError: the item or a piece of evidence is not there.
 
         """
-        moves = {"demoted": _Demotion, "retired": _Retirement}
+        moves: dict[str, type[_GivingUp]] = {"demoted": _Demotion, "retired": _Retirement}
         if status.strip().lower() not in moves:
             raise InvalidArgumentError(
                 f"status: {status[:40]!r} is not one", hint="Use demoted, or retired for good."
@@ -119,6 +119,9 @@ class _GivingUp:
     @property
     def counterexample(self) -> tuple[int, ...]:
         return () if self.reason_type in _NO_COUNTEREXAMPLE else self.evidence
+
+    def write(self, tx: Transaction) -> DemoteResult:
+        raise NotImplementedError
 
     def check_evidence(self, tx: Transaction) -> list[Ref]:
         records = carry_out(tx, existing(self.evidence))
