@@ -12,16 +12,23 @@ from pmm_mcp.config import Settings
 from pmm_mcp.context.select import Selector
 from pmm_mcp.domain.admission import SecretsMode
 from pmm_mcp.domain.records import Call
+from pmm_mcp.keys import Ed25519Signatures
 from pmm_mcp.ledger.sqlite.ledger import open_ledger
 from pmm_mcp.ledger.sqlite.others import NeighbouringLedgers
 from pmm_mcp.ledger.sqlite.read_only import lying_at, open_read_only
 from pmm_mcp.ledger.sqlite.writer import WriterSettings
 from pmm_mcp.places import CheckoutFiles, GitPlaces
-from pmm_mcp.ports import ChatModels, Clock, IdSource, Ledger, OtherLedgers, Places, Progress
+from pmm_mcp.ports import ChatModels, Clock, IdSource, Ledger, OtherLedgers, Places, Progress, Signatures
 from pmm_mcp.providers import Models, ProviderSettings
 from pmm_mcp.retrieval.sqlite.lexical import FtsLexical
+from pmm_mcp.services.beliefs import BeliefService
 from pmm_mcp.services.boundary import Boundary
 from pmm_mcp.services.items import ItemService
+from pmm_mcp.services.knowledge.distilling import DistillService
+from pmm_mcp.services.knowledge.giving_up import DemoteService
+from pmm_mcp.services.knowledge.listing import KnowledgeListService
+from pmm_mcp.services.knowledge.promoting import PromoteService
+from pmm_mcp.services.knowledge.publishing import PublishService
 from pmm_mcp.services.ledger import LedgerService
 from pmm_mcp.services.places import note_place
 from pmm_mcp.services.record import RecordService
@@ -64,6 +71,12 @@ class App:
     turns: TurnService
     log: LedgerService
     imports: Imports
+    distilling: DistillService
+    promoting: PromoteService
+    demoting: DemoteService
+    publishing: PublishService
+    knowledge: KnowledgeListService
+    beliefs: BeliefService
 
     @property
     def session(self) -> str:
@@ -79,6 +92,7 @@ def wire(
     others: OtherLedgers,
     clock: Clock,
     settings: Settings,
+    signatures: Signatures,
 ) -> App:
     """Build the services on top of any ledger and any models."""
     boundary, lexical = Boundary(settings.secrets), FtsLexical()
@@ -107,6 +121,12 @@ def wire(
         turns=turns,
         log=LedgerService(ledger),
         imports=Imports(ledger, settings.secrets),
+        distilling=DistillService(ledger, boundary, lexical),
+        promoting=PromoteService(ledger, boundary, signatures, clock),
+        demoting=DemoteService(ledger, boundary, signatures),
+        publishing=PublishService(ledger, boundary, signatures),
+        knowledge=KnowledgeListService(ledger, signatures, clock),
+        beliefs=BeliefService(ledger),
     )
 
 
@@ -145,6 +165,7 @@ async def open_app(
             others=NeighbouringLedgers(settings.db.parent),
             clock=clock,
             settings=settings,
+            signatures=Ed25519Signatures(),
         )
         try:
             yield app

@@ -9,7 +9,18 @@ import typer
 from typer.main import get_command
 
 from pmm_mcp import __version__
-from pmm_mcp.cli import commands, exporting, importing, install, ledger, memory, serve, settings, turn
+from pmm_mcp.cli import (
+    commands,
+    exporting,
+    importing,
+    install,
+    knowledge,
+    ledger,
+    memory,
+    serve,
+    settings,
+    turn,
+)
 from pmm_mcp.cli.commands import Options, Serve
 from pmm_mcp.cli.terminal import Terminal, ready_streams
 from pmm_mcp.domain.errors import (
@@ -23,7 +34,7 @@ from pmm_mcp.domain.errors import (
 )
 
 INTERRUPTED: Final = 130
-_GROUPS: Final = (serve, ledger, memory, turn, importing, exporting, settings, install)
+_GROUPS: Final = (serve, ledger, memory, knowledge, turn, importing, exporting, settings, install)
 
 
 def run(arguments: Sequence[str], *, serve: Serve) -> NoReturn:

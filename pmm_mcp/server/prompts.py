@@ -61,17 +61,13 @@ def add_prompts(server: MCPServer, desk: Desk, *, listed: Set[str]) -> None:
     @server.prompt(title="Review candidates")
     async def review_candidates(ctx: Context) -> str:
         """Check the candidates that wait, and promote or retire them."""
-        from pmm_mcp.context.quoting import quoted
-        from pmm_mcp.services.knowledge.listing import ListInput
+        from pmm_mcp.services.knowledge.listing import ListInput, as_quoted
 
         visit = visit_of(desk, ctx)
         app = await visit.app()
         given = ListInput(awaiting="promotion", limit=CANDIDATES_MAX)
         found = await app.knowledge.list(given, call=await visit.call())
-        waiting = "\n".join(
-            f"{item.id}, {item.tier} ({item.gloss}), {item.status}\n{quoted(item.statement)}"
-            for item in found.items
-        )
+        waiting = as_quoted(found.items)
         return f"{_REVIEW}\n{_DATA}\n\n{waiting or 'No candidate waits here.'}"
 
     @server.prompt(title="Retrospective")

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pmm_mcp.context.quoting import quoted
 from pmm_mcp.domain.anchors import resolve_anchor_argument
 from pmm_mcp.domain.errors import InvalidArgumentError
 from pmm_mcp.domain.events.memory import Domain
@@ -204,6 +205,13 @@ class KnowledgeListService:
             if len(kept) > limit:
                 return kept[:limit], True
         return kept, False
+
+
+def as_quoted(items: Sequence[Listed]) -> str:
+    """Return items as text for a prompt: our words on one line, theirs quoted below."""
+    return "\n".join(
+        f"{item.id}, {item.tier} ({item.gloss}), {item.status}\n{quoted(item.statement)}" for item in items
+    )
 
 
 def _listing(given: ListInput, call: Call) -> Listing:
