@@ -13,6 +13,7 @@ from pmm_mcp.queries.rows import column, named, scalar
 DOCUMENT_PREFIX: Final[Mapping[str, Prefix]] = {
     "message": "msg",
     "evidence": "ev",
+    "knowledge": "kn",
     "claim": "cl",
     "commitment": "co",
     "reflection": "rf",
