@@ -35,6 +35,7 @@ from pmm_mcp.services.record import RecordService
 from pmm_mcp.services.search import SearchService
 from pmm_mcp.services.status import StatusService
 from pmm_mcp.services.turn import TurnService, TurnSettings
+from pmm_mcp.services.withdraw import WithdrawService
 from pmm_mcp.system import SystemClock, SystemIds
 from pmm_mcp.turn.recovery import close_abandoned
 
@@ -66,6 +67,7 @@ class App:
     settings: Settings
     status: StatusService
     records: RecordService
+    withdrawing: WithdrawService
     search: SearchService
     items: ItemService
     turns: TurnService
@@ -116,6 +118,7 @@ def wire(
         settings=settings,
         status=StatusService(ledger, turns, models, settings.chosen_toolsets()),
         records=RecordService(ledger, boundary, lexical, CheckoutFiles()),
+        withdrawing=WithdrawService(ledger, boundary),
         search=SearchService(ledger, lexical),
         items=ItemService(ledger, turns),
         turns=turns,
