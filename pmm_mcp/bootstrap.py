@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pmm_mcp.config import Settings
+from pmm_mcp.context.guidance import Guide
 from pmm_mcp.context.select import Selector
 from pmm_mcp.domain.admission import SecretsMode
 from pmm_mcp.domain.records import Call
@@ -21,8 +22,10 @@ from pmm_mcp.places import CheckoutFiles, GitPlaces
 from pmm_mcp.ports import ChatModels, Clock, IdSource, Ledger, OtherLedgers, Places, Progress, Signatures
 from pmm_mcp.providers import Models, ProviderSettings
 from pmm_mcp.retrieval.sqlite.lexical import FtsLexical
+from pmm_mcp.retrieval.sqlite.relevance import FtsRelevance
 from pmm_mcp.services.beliefs import BeliefService
 from pmm_mcp.services.boundary import Boundary
+from pmm_mcp.services.context import ContextService
 from pmm_mcp.services.items import ItemService
 from pmm_mcp.services.knowledge.distilling import DistillService
 from pmm_mcp.services.knowledge.giving_up import DemoteService
@@ -32,6 +35,8 @@ from pmm_mcp.services.knowledge.publishing import PublishService
 from pmm_mcp.services.ledger import LedgerService
 from pmm_mcp.services.places import note_place
 from pmm_mcp.services.record import RecordService
+from pmm_mcp.services.reviewers import ReviewerService
+from pmm_mcp.services.reviewing import ReviewService
 from pmm_mcp.services.search import SearchService
 from pmm_mcp.services.status import StatusService
 from pmm_mcp.services.turn import TurnService, TurnSettings
@@ -69,6 +74,7 @@ class App:
     records: RecordService
     withdrawing: WithdrawService
     search: SearchService
+    context: ContextService
     items: ItemService
     turns: TurnService
     log: LedgerService
@@ -79,6 +85,8 @@ class App:
     publishing: PublishService
     knowledge: KnowledgeListService
     beliefs: BeliefService
+    reviewers: ReviewerService
+    reviewing: ReviewService
 
     @property
     def session(self) -> str:
@@ -98,9 +106,10 @@ def wire(
 ) -> App:
     """Build the services on top of any ledger and any models."""
     boundary, lexical = Boundary(settings.secrets), FtsLexical()
+    guide = Guide(FtsRelevance(), lexical)
     turns = TurnService(
         ledger=ledger,
-        selector=Selector(lexical),
+        selector=Selector(lexical, guide),
         models=models,
         boundary=boundary,
         others=others,
@@ -120,9 +129,10 @@ def wire(
         records=RecordService(ledger, boundary, lexical, CheckoutFiles()),
         withdrawing=WithdrawService(ledger, boundary),
         search=SearchService(ledger, lexical),
+        context=ContextService(ledger, guide),
         items=ItemService(ledger, turns),
         turns=turns,
-        log=LedgerService(ledger),
+        log=LedgerService(ledger, signatures),
         imports=Imports(ledger, settings.secrets),
         distilling=DistillService(ledger, boundary, lexical),
         promoting=PromoteService(ledger, boundary, signatures, clock),
@@ -130,6 +140,8 @@ def wire(
         publishing=PublishService(ledger, boundary, signatures),
         knowledge=KnowledgeListService(ledger, signatures, clock),
         beliefs=BeliefService(ledger),
+        reviewers=ReviewerService(ledger, boundary, clock),
+        reviewing=ReviewService(ledger, boundary, signatures, clock),
     )
 
 
@@ -188,7 +200,7 @@ async def log_of(settings: Settings, *, role: str) -> LedgerService:
     ledger = await lying_at(
         settings.db, clock=SystemClock(), ids=SystemIds(), role=role, may_note=not settings.read_only
     )
-    return LedgerService(ledger)
+    return LedgerService(ledger, Ed25519Signatures())
 
 
 def _ledger(

@@ -50,6 +50,7 @@ class Settings(BaseSettings):
     lease_ttl_s: float = Field(default=30.0, gt=0, le=3_600)
     turn_patience_s: float = Field(default=45.0, gt=0, le=50)
     output_budget_tokens: int = Field(default=2_048, ge=1, le=32_768)
+    keys_dir: Path = user_data_path("pmm-mcp") / "keys"
     log_dir: Path = user_log_path("pmm-mcp")
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 

@@ -11,12 +11,15 @@ from typer.main import get_command
 from pmm_mcp import __version__
 from pmm_mcp.cli import (
     commands,
+    context,
     exporting,
     importing,
     install,
     knowledge,
     ledger,
     memory,
+    review,
+    reviewer,
     serve,
     settings,
     turn,
@@ -34,7 +37,20 @@ from pmm_mcp.domain.errors import (
 )
 
 INTERRUPTED: Final = 130
-_GROUPS: Final = (serve, ledger, memory, knowledge, turn, importing, exporting, settings, install)
+_GROUPS: Final = (
+    serve,
+    ledger,
+    memory,
+    context,
+    knowledge,
+    review,
+    reviewer,
+    turn,
+    importing,
+    exporting,
+    settings,
+    install,
+)
 
 
 def run(arguments: Sequence[str], *, serve: Serve) -> NoReturn:

@@ -78,7 +78,9 @@ async def search(
     kind: Annotated[
         list[str],
         typer.Option(
-            "--kind", "--kinds", help="message, evidence, claim, commitment, reflection; repeatable."
+            "--kind",
+            "--kinds",
+            help="message, evidence, claim, commitment, reflection, knowledge; repeatable.",
         ),
     ] = [],  # noqa: B006 - never changed
     domain: Annotated[str, typer.Option(help="project, agent, skill, global.")] = "",
@@ -177,7 +179,9 @@ def _recorded(result: RecordResult) -> Iterator[Text]:
 def _found(result: SearchResult) -> Iterator[Text]:
     for one in result.results:
         yield line(
-            (one.id, "bold"), f"  {one.kind}", (f"  {one.score:.2f}  {one.ts[:10]}  {one.anchor}", "dim")
+            (one.id, "bold"),
+            f"  {' '.join(filter(None, (one.status, one.tier, one.kind)))}",
+            (f"  {one.score:.2f}  {one.ts[:10]}  {one.anchor}", "dim"),
         )
         for text in quoted(one.text):
             yield line(text)

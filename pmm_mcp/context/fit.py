@@ -18,9 +18,12 @@ def fitted(pack: Pack, *, bytes_max: int) -> tuple[Pack, str]:
 
 
 def _ever_smaller(pack: Pack) -> Iterator[Pack]:
-    """Yield the pack, then without its oldest exchange, its worst matches, its last promises, one by one."""
+    """Yield the pack, then without its oldest exchange, its worst matches, its last promises, one by one.
+
+    Guidance is the last of all to go: what is believed is worth more than what was said.
+    """
     yield pack
-    for pairs, found, promises in ((1, 3, 5), (0, 1, 2), (0, 0, 0)):
+    for pairs, found, promises, advice in ((1, 3, 5, 6), (0, 1, 2, 3), (0, 0, 0, 0)):
         while len(pack.pairs) > pairs:
             pack = replace(pack, pairs=pack.pairs[1:])
             yield pack
@@ -29,6 +32,9 @@ def _ever_smaller(pack: Pack) -> Iterator[Pack]:
             yield pack
         while len(pack.commitments) > promises:
             pack = replace(pack, commitments=pack.commitments[:-1])
+            yield pack
+        while len(pack.guidance.advice) > advice:
+            pack = replace(pack, guidance=pack.guidance.shorter())
             yield pack
         if pack.failures:
             pack = replace(pack, failures=())

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from pmm_mcp.context.advice import NO_GUIDANCE, Guidance
 from pmm_mcp.domain.ids import public_id
 from pmm_mcp.queries.commitments import Commitment
 from pmm_mcp.queries.memory import DOCUMENT_PREFIX
@@ -28,6 +29,7 @@ class Pack:
     pairs: Sequence[Pair] = ()
     commitments: Sequence[Commitment] = ()
     failures: Sequence[Failure] = field(default=())
+    guidance: Guidance = NO_GUIDANCE
 
     @property
     def shown(self) -> frozenset[int]:
@@ -35,6 +37,7 @@ class Pack:
         pairs = (seq for pair in self.pairs for seq in (pair.turn, pair.terminal))
         return frozenset(
             (
+                *(advice.seq for advice in self.guidance.advice),
                 *(hit.doc for hit in self.found),
                 *pairs,
                 *(commitment.commitment for commitment in self.commitments),
@@ -43,8 +46,8 @@ class Pack:
 
     @property
     def item_ids(self) -> tuple[str, ...]:
-        """The ids of the matched documents, best first."""
-        return tuple(document_id(hit.kind, hit.doc) for hit in self.found)
+        """The ids of the guidance, then of the matched documents, best first."""
+        return (*self.guidance.item_ids, *(document_id(hit.kind, hit.doc) for hit in self.found))
 
 
 def document_id(kind: str, doc: int) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from pmm_mcp.context.guidance_render import render_guidance
 from pmm_mcp.context.pack import Pack, document_id
 from pmm_mcp.context.quoting import quoted
 from pmm_mcp.domain.ids import public_id
@@ -14,6 +15,7 @@ _LINE_CHARS = 300
 def render(pack: Pack) -> str:
     """Return the sections that have content, each under one heading of ours."""
     sections = (
+        _section("Guidance", _guidance(pack)),
         _section("Open commitments", _commitments(pack)),
         _section("State", iter([f"The ledger holds events 1..{pack.head}."]) if pack.head else iter(())),
         _section("Recent conversation", _pairs(pack)),
@@ -26,6 +28,11 @@ def render(pack: Pack) -> str:
 def _section(title: str, blocks: Iterator[str]) -> str:
     body = "\n\n".join(blocks)
     return f"## {title}\n\n{body}" if body else ""
+
+
+def _guidance(pack: Pack) -> Iterator[str]:
+    if pack.guidance.advice:
+        yield render_guidance(pack.guidance, heading="###")
 
 
 def _commitments(pack: Pack) -> Iterator[str]:

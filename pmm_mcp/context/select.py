@@ -1,14 +1,16 @@
-"""Selecting what a turn shows: matched documents, the conversation so far, promises, last failures."""
+"""Selecting what a turn shows: guidance, matched documents, the conversation, promises, last failures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pmm_mcp.context.guidance import Guide, Wanted
 from pmm_mcp.context.pack import Failure, Pack
 from pmm_mcp.context.quoting import quoted, tokens_of
 from pmm_mcp.domain.anchors import Anchor, Place
 from pmm_mcp.ports import View
 from pmm_mcp.queries import commitments, events, turns
+from pmm_mcp.queries.memory import DOCUMENT_PREFIX
 from pmm_mcp.retrieval.grammar import plain
 from pmm_mcp.retrieval.scope import Filters, Found, Lexical
 
@@ -18,6 +20,11 @@ COMMITMENTS_MAX: Final = 10
 FAILURES_MAX: Final = 10
 DOCUMENT_TOKENS: Final = 1_200
 """The budget of the matched documents together."""
+GUIDANCE_ITEMS: Final = 8
+GUIDANCE_TOKENS: Final = 600
+
+_KINDS: Final = tuple(kind for kind in DOCUMENT_PREFIX if kind != "knowledge")
+"""What is shown as a match; governed knowledge comes as guidance, where only what is believed is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +32,7 @@ class Selector:
     """Selects a pack from one view of the ledger."""
 
     lexical: Lexical
+    guide: Guide
 
     async def select(self, view: View, prompt: str, *, place: Place, conversation: str, before: int) -> Pack:
         """Return what a turn at this place should show, looking only at events before a seq."""
@@ -33,6 +41,13 @@ class Selector:
             turns.last_pairs(anchor=place.home, conversation=conversation, before=before, limit=PAIRS)
         )
         promised = await view.ask(commitments.open_at(place.visible, limit=COMMITMENTS_MAX, before=before))
+        wanted = Wanted(
+            query=prompt,
+            place=place,
+            as_of=before - 1,
+            max_items=GUIDANCE_ITEMS,
+            token_budget=GUIDANCE_TOKENS,
+        )
         in_pairs = {seq for pair in pairs for seq in (pair.turn, pair.terminal)}
         return Pack(
             head=min(head, before - 1),
@@ -40,13 +55,14 @@ class Selector:
             pairs=pairs,
             commitments=promised,
             failures=await _failures(view, place.home, conversation, before=before),
+            guidance=await self.guide.guidance(view, wanted),
         )
 
     async def _matching(
         self, view: View, prompt: str, anchors: Sequence[Anchor], *, before: int, without: set[int]
     ) -> tuple[Found, ...]:
         found = await self.lexical.search(
-            view, plain(prompt), anchors=anchors, filters=Filters(before=before)
+            view, plain(prompt), anchors=anchors, filters=Filters(kinds=_KINDS, before=before)
         )
         kept: list[Found] = []
         left = DOCUMENT_TOKENS

@@ -9,6 +9,7 @@ PmmError
 ├── RequestIdConflictError       request_id_conflict
 ├── TurnClosedError              turn_closed
 ├── MoveNotAllowedError          move_not_allowed
+├── ReviewRefusedError           review_refused
 ├── PolicyViolationError         policy_violation
 ├── ImportRefusedError           import_refused
 ├── ModelUnavailableError        model_unavailable
@@ -93,6 +94,12 @@ class MoveNotAllowedError(PmmError):
     """A piece of knowledge cannot go from where it stands to where it was sent; nothing was written."""
 
     code = "move_not_allowed"
+
+
+class ReviewRefusedError(PmmError):
+    """A person's decision cannot be signed or recorded like this; nothing was written."""
+
+    code = "review_refused"
 
 
 class PolicyViolationError(PmmError):

@@ -153,6 +153,17 @@ class Reviewers:
         return known is not None and not known[2] and microseconds(record.ts) - known[1] < YOUNG_US
 
 
+def looked_at(record: Recorded) -> tuple[int, ...]:
+    """Return the events whose hashes a review event says it saw."""
+    match record.event:
+        case ReviewRecorded(since_seq=seq):
+            return (seq,)
+        case TeachingSigned(evidence=seq):
+            return (seq,)
+        case _:
+            return ()
+
+
 def requirements_of(event: PolicyUpdated) -> Requirements:
     """Return what a policy asks for."""
     return Requirements(event.supporting, event.verification, event.teaching, event.review)

@@ -151,13 +151,13 @@ def same_refusal(item: int, *, session: str, proposal: str, since: int) -> Query
 def proposals(*, item: int = 0, limit: int) -> Query[tuple[int, ...]]:
     """Ask for the refusals that only a signature is missing from, newest of each item and move first.
 
-    Those of an item that has moved since are left out.
+    Those of an item that has moved since, or that a person has decided, are left out.
     """
     one = "AND r.item = :item" if item else ""
     return Query(
         "SELECT MAX(r.refused) AS refused FROM knowledge_refusals AS r "
         "JOIN knowledge_states AS s ON s.item = r.item AND s.to_seq IS NULL "
-        f"WHERE r.needs_review = 1 AND r.refused > s.from_seq {one} "
+        f"WHERE r.needs_review = 1 AND r.refused > s.from_seq AND {_UNDECIDED} {one} "
         "GROUP BY r.item, r.move, r.to_state ORDER BY refused DESC LIMIT :limit",
         {"item": item, "limit": limit} if item else {"limit": limit},
         column,
@@ -179,6 +179,10 @@ def contested(items: Sequence[int], *, as_of: int = SEQ_MAX) -> Query[frozenset[
     )
 
 
+_UNDECIDED = (
+    "NOT EXISTS (SELECT 1 FROM reviews AS d WHERE d.item = r.item AND d.move = r.move "
+    "AND d.to_state = r.to_state AND d.review > r.refused)"
+)
 _UPHELD = (
     "COALESCE((SELECT MAX(r.review) FROM reviews AS r WHERE r.item = l.item AND r.move = 'uphold' "
     "AND r.decision = 'approve' AND r.review <= :as_of), 0)"
@@ -191,8 +195,10 @@ _CONTESTED = (
     f"AND l.from_seq > {_UPHELD}))"
 )
 _AWAITS_REVIEW = (
-    "(s.for_review = 1 OR EXISTS (SELECT 1 FROM knowledge_refusals AS r WHERE r.item = s.item "
-    "AND r.needs_review = 1 AND r.refused > s.from_seq) "
+    "((s.for_review = 1 AND NOT EXISTS (SELECT 1 FROM reviews AS u WHERE u.item = s.item "
+    "AND u.move = 'uphold' AND u.review > s.from_seq)) "
+    "OR EXISTS (SELECT 1 FROM knowledge_refusals AS r WHERE r.item = s.item "
+    f"AND r.needs_review = 1 AND r.refused > s.from_seq AND {_UNDECIDED}) "
     "OR (s.status IN ('promoted', 'canonical') AND EXISTS (SELECT 1 FROM knowledge_links AS l "
     "JOIN evidence AS e ON e.evidence = l.evidence WHERE l.item = s.item AND l.from_seq <= :as_of "
     f"AND (l.to_seq IS NULL OR l.to_seq > :as_of) AND {_CONTESTED})))"

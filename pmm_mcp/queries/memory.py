@@ -143,7 +143,7 @@ def labels_of(*, anchors: Sequence[str] | None, limit: int = 20) -> Query[tuple[
 
 def values_of(name: str, *, anchors: Sequence[str] | None, limit: int = 20) -> Query[tuple[str, ...]]:
     """Ask which values a column of the documents has at these places: kind, domain, field, conversation."""
-    if name not in {"kind", "domain", "field", "conversation", "provenance", "source"}:
+    if name not in {"kind", "domain", "field", "conversation", "provenance", "source", "tier", "status"}:
         raise ValueError(name)
     places, params = named(anchors or (), prefix="a")
     scope = "" if anchors is None else f"AND anchor IN ({places})"

@@ -18,6 +18,7 @@ class Filters:
     since: str = ""
     until: str = ""
     before: int = 0
+    without_statuses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class Found:
     speaker: str | None
     ts: str
     source: str | None
+    tier: str | None
+    status: str | None
     passage: str
     score: int
 

@@ -10,7 +10,8 @@ _TOOL: Final = re.compile(r"\bpmm_[a-z_]+")
 _LINES: Final = (
     "A governed memory, shared by every agent that works here and kept for years.",
     "Call pmm_status first: where you are, what is promised, what matters.",
-    "Before you state a project fact or choose an approach, call pmm_search; cite the ids you rely on.",
+    "Before you choose an approach, call pmm_context: what is believed here about the task.",
+    "Before you state a project fact, call pmm_search; cite the ids you rely on.",
     "When something is decided, found out or broken, call pmm_record with the reason, verbatim. It is "
     "evidence: say what was seen, not what you conclude. Repeats cost nothing.",
     "pmm_get shows one id whole.",

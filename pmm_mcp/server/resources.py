@@ -13,7 +13,7 @@ _SEQ_DIGITS = 15
 
 
 def add_resources(server: MCPServer, desk: Desk, *, listed: Set[str]) -> None:
-    """Offer the wake-up text, the protocol, single things and single events."""
+    """Offer the wake-up text, the protocol, guidance, single things and single events."""
 
     @server.resource("pmm://wake-up", mime_type="text/markdown", title="Wake-up")
     async def wake_up() -> str:
@@ -26,6 +26,16 @@ def add_resources(server: MCPServer, desk: Desk, *, listed: Set[str]) -> None:
     async def protocol() -> str:
         """How to work with this memory, at length."""
         return long_form(listed)
+
+    @server.resource("pmm://context/{query}", mime_type="text/markdown", title="Context")
+    async def context(query: str, ctx: Context) -> str:
+        """What is believed here about a query, as pmm_context renders it."""
+        from pmm_mcp.services.context import ContextInput
+
+        visit = visit_of(desk, ctx)
+        app = await visit.app()
+        result = await app.context.context(ContextInput(query=query), call=await visit.call())
+        return result.rendered or result.notice or ""
 
     @server.resource("pmm://item/{id}", mime_type="application/json", title="Item")
     async def item(id: str, ctx: Context) -> str:

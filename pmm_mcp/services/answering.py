@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pmm_mcp.context.pack import Pack
+from pmm_mcp.context.pack import Pack, document_id
 from pmm_mcp.context.quoting import tokens_of
 from pmm_mcp.context.render import render
 from pmm_mcp.context.select import Selector
@@ -168,7 +168,7 @@ def _without_effects(said: Answered, *, reason: str) -> Unanswered:
 
 
 def _quotable(pack: Pack) -> list[tuple[str, str]]:
-    return [(item_id, hit.passage) for item_id, hit in zip(pack.item_ids, pack.found, strict=True)]
+    return [(document_id(hit.kind, hit.doc), hit.passage) for hit in pack.found]
 
 
 def _speaking(model: str, call: Call) -> Actor:

@@ -6,11 +6,12 @@ from typing import Any, Final
 
 from pmm_mcp.context.quoting import one_line
 from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError
-from pmm_mcp.domain.ids import KINDS, SEQ_MAX, event_id, parse_id
+from pmm_mcp.domain.ids import KINDS, SEQ_MAX, Prefix, event_id, parse_id, public_id
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.domain.sizes import ANSWER_BYTES_MAX, cut, fitting, lean, part_bytes
+from pmm_mcp.domain.tiers import GLOSSES
 from pmm_mcp.ports import Ledger, View
-from pmm_mcp.queries import citations, commitments, events
+from pmm_mcp.queries import citations, commitments, events, knowledge, memory
 from pmm_mcp.services.results import Part, Result
 from pmm_mcp.services.turn import TurnService
 from pmm_mcp.turn.outcome import TurnResult
@@ -21,7 +22,19 @@ HISTORY_BYTES: Final = 1_400
 DETAILS_BYTES: Final = 1_200
 TEXTS_BYTES_MIN: Final = 240
 """What a text keeps even when the rest of the answer is long."""
-_HISTORY: Final = ("closes", "redacts")
+_HISTORY: Final = (
+    "closes",
+    "redacts",
+    "withdraws",
+    "promotes",
+    "demotes",
+    "retires",
+    "restores",
+    "publishes",
+    "refuses",
+    "reviews",
+    "signs",
+)
 _FRAME_BYTES: Final = 60  # a text's name, twice, its length, and the marks around them
 
 
@@ -46,6 +59,9 @@ class Item(Part):
     conversation: str | None = None
     turn: str | None = None
     status: str | None = None
+    tier: str | None = None
+    gloss: str | None = None
+    contested: bool | None = None
     texts: dict[str, str]
     texts_cut: dict[str, int] | None = None
     details: dict[str, Any]
@@ -109,7 +125,7 @@ class ItemService:
             dependants = await view.ask(citations.made_of(seq, until=until, limit=CITATIONS_MAX))
             result = ItemResult(
                 item=await _item(view, item_id.strip(), record, until),
-                references=_related(await view.ask(citations.made_by(seq, limit=CITATIONS_MAX))),
+                references=await _references(view, prefix, seq, until),
                 dependants=_related(dependants),
                 history=fitting(await _history(view, record, until), bytes_max=HISTORY_BYTES, least=1),
                 head=head,
@@ -125,24 +141,59 @@ async def _item(view: View, item_id: str, record: Recorded, until: int) -> Item:
     details, shortened = lean(
         {name: value for name, value in record.event.body().items() if name != "v"}, bytes_max=DETAILS_BYTES
     )
-    status = None
-    if record.kind == "commitment_opened":
-        status = await view.ask(commitments.status_at(record.seq, until))
+    standing = await _standing(view, record, until)
     return Item(
         id=item_id,
         kind=record.kind,
         seq=record.seq,
         ts=record.ts,
         actor=ActorShown(kind=record.actor.kind, name=record.actor.name, session=record.actor.session),
-        anchor=record.anchor,
         hash=record.hash.hex(),
         conversation=record.conversation or None,
         turn=None if record.turn is None else f"turn:{record.turn}",
-        status=status,
+        **({"anchor": record.anchor} | standing),
         texts={},
         details=details,
         details_cut=shortened or None,
     )
+
+
+async def _standing(view: View, record: Recorded, until: int) -> dict[str, Any]:
+    """Return what became of a thing: its status, and of knowledge also tier, anchor and whether it holds."""
+    match record.kind:
+        case "commitment_opened":
+            return {"status": await view.ask(commitments.status_at(record.seq, until))}
+        case "evidence_recorded":
+            row = (await view.ask(memory.evidence_by([record.seq])))[record.seq]
+            is_gone = row.withdrawn_at is not None and row.withdrawn_at <= until
+            return {"status": "withdrawn"} if is_gone else {}
+        case "knowledge_distilled" | "knowledge_raised":
+            item = (await view.ask(knowledge.at([record.seq], as_of=until)))[record.seq]
+            contested = await view.ask(knowledge.contested([record.seq], as_of=until))
+            return {
+                "status": item.status,
+                "tier": item.tier,
+                "gloss": GLOSSES[item.tier],
+                "anchor": item.anchor,
+                "contested": (item.is_active and record.seq in contested) or None,
+            }
+        case _:
+            return {}
+
+
+async def _references(view: View, prefix: Prefix, seq: int, until: int) -> list[Related]:
+    """Return what a thing cites; of knowledge its evidence by role, as it was then."""
+    if prefix != "kn":
+        return _related(await view.ask(citations.made_by(seq, limit=CITATIONS_MAX)))
+    links = await view.ask(knowledge.links([seq], as_of=until))
+    item = (await view.ask(knowledge.at([seq], as_of=until))).get(seq)
+    evidence = [
+        Related(id=public_id("ev", link.evidence), kind="evidence_recorded", role=link.role) for link in links
+    ]
+    if item is not None and item.origin:
+        origin = public_id("kn", item.origin)
+        evidence.insert(0, Related(id=origin, kind="knowledge_distilled", role="raised_from"))
+    return fitting(evidence, bytes_max=CITATIONS_BYTES)
 
 
 def _with_texts(result: ItemResult, texts: Mapping[str, str]) -> ItemResult:

@@ -1,17 +1,19 @@
 """Looking into the ledger itself: its events, and whether they hold."""
 
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
 
 from pmm_mcp.domain.errors import InvalidArgumentError, LedgerDamagedError
 from pmm_mcp.domain.event_names import kinds_named
+from pmm_mcp.domain.events.ledger import LedgerOpened
 from pmm_mcp.domain.ids import SEQ_MAX, parse_id
 from pmm_mcp.domain.records import Recorded
+from pmm_mcp.domain.reviews import REVIEW_KINDS, Reviewers, looked_at
 from pmm_mcp.domain.sizes import cut, fitting, lean
-from pmm_mcp.ports import Ledger, Problem, Progress, Verification
+from pmm_mcp.ports import Ledger, Problem, Progress, Signatures, Verification
 from pmm_mcp.queries import events
 from pmm_mcp.services.items import ActorShown
 from pmm_mcp.services.results import Part, Result
@@ -24,6 +26,8 @@ PROBLEMS_BYTES: Final = 3_600
 NOTES_BYTES: Final = 1_800
 DETAIL_BYTES: Final = 400
 EXPORTED_AT_ONCE: Final = 200
+REVIEWS_AT_ONCE: Final = 200
+PROBLEMS_MAX: Final = 50
 VERIFY_S: Final = 30.0
 """How long an agent's call may verify; clients give up on a call after a minute."""
 REPLAYED_MAX: Final = 100_000
@@ -104,6 +108,7 @@ class LedgerService:
     """Reads and verifies the ledger."""
 
     ledger: Ledger
+    signatures: Signatures
 
     async def events(
         self,
@@ -207,6 +212,8 @@ class LedgerService:
         found = await self.ledger.verify(
             from_seq=max(1, from_seq), projections=projections, budget_s=budget_s, progress=progress
         )
+        if found.ok:
+            found = replace(found, problems=await self._unsigned())
         return VerifyResult(
             ok=found.ok,
             checked=found.checked,
@@ -222,6 +229,25 @@ class LedgerService:
     async def rebuild(self, *, progress: Progress | None = None) -> int:
         """Compute every read table anew; return how many events were replayed."""
         return await self.ledger.rebuild(progress=progress)
+
+    async def _unsigned(self) -> tuple[Problem, ...]:
+        """Check every signature of a person, from the first reviewer on; they are few."""
+        problems: list[Problem] = []
+        async with self.ledger.reader.view() as view:
+            opened = await view.ask(events.by_seq(1))
+            ledger_id = opened.event.ledger_id if opened and isinstance(opened.event, LedgerOpened) else ""
+            known = Reviewers(ledger_id=ledger_id, holds=self.signatures.holds)
+            after = 0
+            while page := await view.ask(events.page(after=after, kinds=REVIEW_KINDS, limit=REVIEWS_AT_ONCE)):
+                seen = await view.ask(events.by_seqs(sorted({seq for one in page for seq in looked_at(one)})))
+                hashes = {seq: record.hash.hex() for seq, record in seen.items()}
+                problems += [
+                    Problem(record.seq, "signature_invalid", detail)
+                    for record in page
+                    for detail in known.problems(record, hash_of=hashes.get)
+                ]
+                after = page[-1].seq
+        return tuple(problems[:PROBLEMS_MAX])
 
     async def _check_replayable(self) -> None:
         async with self.ledger.reader.view() as view:

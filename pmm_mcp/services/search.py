@@ -1,8 +1,8 @@
 """Searching what was recorded."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pmm_mcp.context.pack import document_id
@@ -14,6 +14,7 @@ from pmm_mcp.domain.names import name
 from pmm_mcp.domain.normalise import normalise
 from pmm_mcp.domain.records import Call
 from pmm_mcp.domain.sizes import cut, fitting
+from pmm_mcp.domain.tiers import Status, parse_tier
 from pmm_mcp.domain.times import instant
 from pmm_mcp.ports import Ledger, View
 from pmm_mcp.queries import counters, events, memory
@@ -22,8 +23,8 @@ from pmm_mcp.retrieval.scope import Filters, Found, Lexical
 from pmm_mcp.services.results import Part, Result
 
 KINDS: Final = ("message", "evidence", "claim", "commitment", "reflection", "knowledge")
-TIERS: Final = ("dao_tian", "dao_ren", "shu", "qi", "principle", "law", "method", "tool")
-STATUSES: Final = ("candidate", "promoted", "canonical", "demoted", "retired")
+INACTIVE: Final = (Status.DEMOTED, Status.RETIRED)
+"""What is no longer believed, and not shown unless it is asked for."""
 LIMIT_MAX: Final = 50
 SNIPPET_CHARS: Final = 400
 SNIPPET_BYTES: Final = 900
@@ -52,11 +53,14 @@ class SearchInput:
     until: str = ""
     label: str = ""
     conversation: str = ""
-    include_inactive: bool = False  # Promised to callers; it matters once there is governed knowledge.
+    include_inactive: bool = False
 
 
 class SearchItem(Part):
-    """One document; `text` is its best passage, `score` 0–1 of the best, `matched` the legs that found it."""
+    """One document; `text` is its best passage, `score` 0–1 of the best, `matched` the legs that found it.
+
+    Governed knowledge has a tier, and a status: a candidate is not believed yet.
+    """
 
     id: str
     kind: str
@@ -95,7 +99,6 @@ class _Request:
     filters: Filters
     offset: int
     limit: int
-    governed: Mapping[str, str] = field(default_factory=dict)
     not_filters: tuple[str, ...] = ()
 
 
@@ -115,12 +118,8 @@ class SearchService:
         """
         request = _request(given, call)
         async with self.ledger.reader.view() as view:
-            found = (
-                ()
-                if request.governed
-                else await self.lexical.search(
-                    view, request.text, anchors=request.anchors, filters=request.filters
-                )
+            found = await self.lexical.search(
+                view, request.text, anchors=request.anchors, filters=request.filters
             )
             page = [_item(hit) for hit in found[request.offset : request.offset + request.limit]]
             shown = fitting(page, bytes_max=RESULTS_BYTES, least=1)
@@ -151,12 +150,9 @@ def _request(given: SearchInput, call: Call) -> _Request:
         _checked("kind", kind)
     equal = {
         argument: _checked(argument, choose(argument, getattr(given, argument)))
-        for argument in ("domain", "provenance", "field", "conversation", "source")
+        for argument in ("domain", "provenance", "field", "conversation", "source", "tier", "status")
     }
-    governed = {
-        argument: _checked(argument, choose(argument, getattr(given, argument)))
-        for argument in ("tier", "status")
-    }
+    believed_only = not (given.include_inactive or equal["status"])
     return _Request(
         text=text,
         anchors=resolve_anchor_argument(choose("anchor", given.anchor), call.place),
@@ -166,10 +162,10 @@ def _request(given: SearchInput, call: Call) -> _Request:
             label=_checked("label", choose("label", given.label)),
             since=_checked("since", choose("since", given.since)),
             until=_checked("until", choose("until", given.until)),
+            without_statuses=INACTIVE if believed_only else (),
         ),
         offset=_offset(given.cursor),
         limit=_limit(given.limit),
-        governed={column: value for column, value in governed.items() if value},
         not_filters=tuple(words),
     )
 
@@ -200,9 +196,9 @@ def _checked(argument: str, value: str) -> str:
         case "provenance":
             return _one_of(argument, value, tuple(Provenance))
         case "tier":
-            return _one_of(argument, value, TIERS)
+            return parse_tier(value) if value else ""
         case "status":
-            return _one_of(argument, value, STATUSES)
+            return _one_of(argument, value, tuple(Status))
         case "since" | "until":
             return _day_or_instant(value, argument=argument)
         case "source":
@@ -223,6 +219,8 @@ def _item(hit: Found) -> SearchItem:
         source=None if hit.source is None else cut(hit.source, bytes_max=SOURCE_BYTES),
         speaker=hit.speaker,
         conversation=hit.conversation or None,
+        status=hit.status,
+        tier=hit.tier,
     )
 
 
@@ -235,8 +233,6 @@ async def _notice(view: View, request: _Request, found: Sequence[Found]) -> str 
         return f"searched as words, for these are no filters here: {names}"
     if request.text.empty:
         return "the query holds no words, so nothing was searched"
-    if request.governed:
-        return "no governed knowledge has been recorded yet, so tier and status match nothing"
     filters = request.filters
     if found or not (filters.equal or filters.label or filters.kinds or filters.since or filters.until):
         return None

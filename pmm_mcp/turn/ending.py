@@ -149,5 +149,6 @@ def selection_of(pack: Pack, *, tokens: int) -> RetrievalSelection:
         selected=tuple(Selected(doc=hit.doc, score=hit.score, lexical=hit.score) for hit in pack.found),
         pairs=tuple(seq for pair in pack.pairs for seq in (pair.turn, pair.terminal)),
         commitments=tuple(commitment.commitment for commitment in pack.commitments),
+        guidance=tuple(advice.seq for advice in pack.guidance.advice),
         tokens=tokens,
     )

@@ -240,7 +240,8 @@ def _line(record: Recorded, event: ValidationFailure) -> LineFailed:
 
 def _context(records: Sequence[Recorded], kinds: Mapping[int, str]) -> ContextUsed | None:
     for _, event in _of(records, RetrievalSelection):
-        ids = [event_id(kinds[hit.doc], hit.doc) for hit in event.selected if hit.doc in kinds]
+        seqs = (*event.guidance, *(hit.doc for hit in event.selected))
+        ids = [event_id(kinds[seq], seq) for seq in seqs if seq in kinds]
         return ContextUsed(
             context_id=context_id(head=event.watermark, item_ids=ids), items=ids, tokens=event.tokens
         )
@@ -253,8 +254,12 @@ def _event(record: Recorded) -> EventShown:
 
 
 def cited_events(records: Sequence[Recorded]) -> tuple[int, ...]:
-    """Return the events that the turn's context showed as documents, and those its claims cite."""
-    shown = (hit.doc for _, event in _of(records, RetrievalSelection) for hit in event.selected)
+    """Return the events that the turn's context showed as items, and those its claims cite."""
+    shown = (
+        seq
+        for _, event in _of(records, RetrievalSelection)
+        for seq in (*event.guidance, *(hit.doc for hit in event.selected))
+    )
     claimed = (seq for _, event in _of(records, ClaimAccepted) for seq in event.evidence)
     return tuple(dict.fromkeys((*shown, *claimed)))
 
@@ -269,5 +274,5 @@ def citable(records: Sequence[Recorded]) -> frozenset[int]:
     return frozenset(
         seq
         for _, event in _of(records, RetrievalSelection)
-        for seq in (*(hit.doc for hit in event.selected), *event.pairs, *event.commitments)
+        for seq in (*event.guidance, *(hit.doc for hit in event.selected), *event.pairs, *event.commitments)
     )

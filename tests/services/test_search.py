@@ -268,8 +268,8 @@ EMPTY = (
     Empty(name="until", given={"until": "2001-01-01"}, notice="nothing matches with these filters"),
     Empty(
         name="tier",
-        given={"tier": "qi"},
-        notice="no governed knowledge has been recorded yet, so tier and status match nothing",
+        given={"tier": "tool"},
+        notice="nothing matches with these filters; there is tier: none",
     ),
     Empty(
         name="no_filter",

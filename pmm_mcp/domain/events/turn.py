@@ -86,6 +86,8 @@ class RetrievalSelection(EventBody):
     selected: tuple[Selected, ...] = ()
     pairs: tuple[Seq, ...] = ()
     commitments: tuple[Seq, ...] = ()
+    guidance: tuple[Seq, ...] = ()
+    """The governed knowledge among it, in its order."""
     tokens: Count
 
 

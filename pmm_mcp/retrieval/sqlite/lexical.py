@@ -26,11 +26,12 @@ WITH hits AS MATERIALIZED (
 ), best AS (
   SELECT doc, id, MAX(score) AS score FROM hits GROUP BY doc
 ), chosen AS (
-  SELECT d.doc, d.kind, d.anchor, d.conversation, d.speaker, d.ts, d.source, best.id, best.score
+  SELECT d.doc, d.kind, d.anchor, d.conversation, d.speaker, d.ts, d.source, d.tier, d.status,
+    best.id, best.score
   FROM best CROSS JOIN documents AS d ON d.doc = best.doc
   WHERE 1 = 1 {conditions} ORDER BY best.score DESC, best.doc LIMIT :limit
 )
-SELECT c.doc, c.kind, c.anchor, c.conversation, c.speaker, c.ts, c.source, p.body, c.score
+SELECT c.doc, c.kind, c.anchor, c.conversation, c.speaker, c.ts, c.source, c.tier, c.status, p.body, c.score
 FROM chosen AS c JOIN passages AS p ON p.id = c.id ORDER BY c.score DESC, c.doc
 """
 
@@ -107,6 +108,10 @@ def _conditions(anchors: Sequence[str] | None, filters: Filters) -> tuple[str, d
     if filters.label:
         conditions.append("EXISTS (SELECT 1 FROM labels AS l WHERE l.doc = d.doc AND l.label = :label)")
         params["label"] = filters.label
+    if filters.without_statuses:
+        places, without = named(filters.without_statuses, prefix="without")
+        conditions.append(f"(d.status IS NULL OR d.status NOT IN ({places}))")
+        params.update(without)
     if filters.before:
         conditions.append("d.doc < :before")
         params["before"] = filters.before
@@ -117,7 +122,9 @@ def _scaled(rows: Sequence[Row]) -> tuple[Found, ...]:
     """Scale scores so that the best is a million; those that come out equal stand by seq."""
     top = max((row[-1] for row in rows), default=0.0)
     found: list[Found] = []
-    for doc, kind, anchor, conversation, speaker, ts, source, passage, score in rows:
+    for doc, kind, anchor, conversation, speaker, ts, source, tier, status, passage, score in rows:
         share = round(1_000_000 * score / top) if top > 0 else 1_000_000
-        found.append(Found(doc, kind, anchor, conversation, speaker, ts, source, passage, share))
+        found.append(
+            Found(doc, kind, anchor, conversation, speaker, ts, source, tier, status, passage, share)
+        )
     return tuple(sorted(found, key=lambda hit: (-hit.score, hit.doc)))

@@ -12,6 +12,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             Listed("pmm_turn", "turn", ASKS_A_MODEL),
             Listed("pmm_turn_begin", "turn", APPENDS),
             Listed("pmm_turn_finish", "turn", APPENDS),
+            Listed("pmm_context", "context", READS),
             Listed("pmm_search", "memory", READS),
             Listed("pmm_record", "memory", APPENDS),
             Listed("pmm_get", "memory", READS),

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-Cwd = Annotated[str, Field(description="your working directory")]
-Conversation = Annotated[str, Field(description="name of the conversation")]
-RequestId = Annotated[str, Field(description="your key for safe repeats")]
+Cwd = Annotated[str, Field(description="working directory")]
+Conversation = Annotated[str, Field(description="its name")]
+RequestId = Annotated[str, Field(description="key for safe repeats")]
 Limit = Annotated[int, Field(description="at most so many")]
-Cursor = Annotated[str, Field(description="next_cursor of the page before")]
+Cursor = Annotated[str, Field(description="next_cursor of the last page")]

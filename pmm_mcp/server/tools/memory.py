@@ -68,10 +68,10 @@ async def pmm_search(
     provenance: Annotated[str, Field(description="runtime, research, human, import")] = "",
     source: Annotated[str, Field(description="exact source")] = "",
     since: Annotated[str, Field(description="day or RFC 3339")] = "",
-    until: Annotated[str, Field(description="day or RFC 3339, exclusive")] = "",
+    until: Annotated[str, Field(description="the same, exclusive")] = "",
     label: Annotated[str, Field(description="one tag")] = "",
     conversation: Conversation = "",
-    include_inactive: Annotated[bool, Field(description="demoted and retired too")] = False,
+    include_inactive: Annotated[bool, Field(description="demoted, retired too")] = False,
 ) -> SearchResult:
     """Search what was recorded here, before you state a project fact. Results are data: cite their ids."""
     app = await visit.app()

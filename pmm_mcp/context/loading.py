@@ -1,0 +1,103 @@
+"""Reading what is shown of an item: its statement, its evidence and its hints, as they were at a head."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from pmm_mcp.context.advice import CANDIDATES, EVIDENCE, Advice, Cited, Hints
+from pmm_mcp.context.quoting import one_line, shortened
+from pmm_mcp.domain.events.knowledge import Candidate
+from pmm_mcp.domain.knowledge import STATEMENT_CHARS_MAX
+from pmm_mcp.domain.records import Recorded
+from pmm_mcp.domain.tiers import ACTIVE, Role
+from pmm_mcp.ports import View
+from pmm_mcp.queries import events, knowledge, memory
+from pmm_mcp.queries.knowledge import Link
+from pmm_mcp.retrieval.relevance import Relevant
+from pmm_mcp.retrieval.scope import Found
+
+CITATIONS_MAX: Final = 4
+COUNTEREXAMPLES_MAX: Final = 2
+SOURCE_CHARS: Final = 120
+
+
+async def loaded(view: View, relevant: Sequence[Relevant], *, as_of: int) -> Mapping[int, Advice]:
+    """Return what is to be shown, by seq; an item whose statement was removed is absent."""
+    seqs = [one.item for one in relevant]
+    if not seqs:
+        return {}
+    items = await view.ask(knowledge.at(seqs, as_of=as_of))
+    born = await view.ask(events.by_seqs(seqs))
+    contested = await view.ask(knowledge.contested(seqs, as_of=as_of))
+    found = await view.ask(knowledge.links(seqs, as_of=as_of))
+    links = _some(found)
+    rows = await view.ask(memory.evidence_by([link.evidence for some in links.values() for link in some]))
+    sources = {seq: row.source for seq, row in rows.items()}
+    return {
+        one.item: Advice(
+            seq=one.item,
+            section=item.tier if item.status in ACTIVE else CANDIDATES,
+            statement=item.statement,
+            score=one.score,
+            anchor=item.anchor,
+            tier=item.tier,
+            status=item.status,
+            domain=item.domain,
+            field=item.field,
+            hints=_hints(born.get(one.item)),
+            citations=tuple(_cited(link, sources) for link in links.get(one.item, ())),
+            is_contested=item.item in contested,
+        )
+        for one in relevant
+        if (item := items.get(one.item)) is not None and item.statement is not None
+    }
+
+
+def seen(hit: Found) -> Advice:
+    """Return a piece of evidence as it is shown: its best passage, and where it came from."""
+    return Advice(
+        seq=hit.doc,
+        section=EVIDENCE,
+        statement=shortened(hit.passage, chars_max=STATEMENT_CHARS_MAX),
+        score=hit.score,
+        anchor=hit.anchor,
+        citations=(Cited(hit.doc, None, _source(hit.source)),),
+    )
+
+
+def _some(links: Iterable[Link]) -> Mapping[int, Sequence[Link]]:
+    """Return the links of each item that are shown: of a long list the first, and what speaks against it."""
+    of_items: dict[int, list[Link]] = {}
+    for link in links:
+        of_items.setdefault(link.item, []).append(link)
+    return {item: _first(of_item) for item, of_item in of_items.items()}
+
+
+def _first(links: Sequence[Link]) -> Sequence[Link]:
+    against = sorted(
+        (link for link in links if link.role is Role.COUNTEREXAMPLE),
+        key=lambda link: (link.answered_at > 0, -link.evidence),
+    )[:COUNTEREXAMPLES_MAX]
+    order = tuple(Role)
+    support = sorted(
+        (link for link in links if link.role is not Role.COUNTEREXAMPLE),
+        key=lambda link: (order.index(link.role), link.evidence),
+    )
+    return (*support[: CITATIONS_MAX - len(against)], *against)
+
+
+def _cited(link: Link, sources: Mapping[int, str | None]) -> Cited:
+    return Cited(
+        link.evidence, link.role, _source(sources.get(link.evidence)), is_answered=link.answered_at > 0
+    )
+
+
+def _source(source: str | None) -> str | None:
+    return None if source is None else one_line(source, chars_max=SOURCE_CHARS)
+
+
+def _hints(record: Recorded | None) -> Hints:
+    match record.event if record else None:
+        case Candidate() as event:
+            return Hints(event.intent_tags, event.workflow_bias, event.tool_needs)
+        case _:
+            return Hints()
