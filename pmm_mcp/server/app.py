@@ -14,9 +14,11 @@ from pydantic import AnyUrl, ValidationError
 
 from pmm_mcp import __version__
 from pmm_mcp.domain.errors import InvalidInputError, NotFoundError, PmmError
+from pmm_mcp.server.completions import add_completions
 from pmm_mcp.server.desk import Desk
 from pmm_mcp.server.instructions import instructions
 from pmm_mcp.server.logs import rich_left_out
+from pmm_mcp.server.prompts import add_prompts
 from pmm_mcp.server.refusals import answered, bad_arguments, refusal, told, unknown_tool
 from pmm_mcp.server.registry import names_of, tools_of
 from pmm_mcp.server.resources import add_resources
@@ -101,6 +103,8 @@ def build_server(desk: Desk, *, toolsets: tuple[str, ...], read_only: bool) -> S
 
     server = Server(desk, tools=tools, instructions=instructions(listed))
     add_resources(server, desk, listed=listed)
+    add_prompts(server, desk, listed=listed)
+    add_completions(server, desk)
     return server
 
 

@@ -37,6 +37,12 @@ def add_resources(server: MCPServer, desk: Desk, *, listed: Set[str]) -> None:
         result = await app.context.context(ContextInput(query=query), call=await visit.call())
         return result.rendered or result.notice or ""
 
+    @server.resource("pmm://policy", mime_type="application/json", title="Policy")
+    async def policy() -> str:
+        """Tiers, gates, fields and reasons: the rules by which knowledge is earned."""
+        app = await Visit(desk).app()
+        return (await app.knowledge.policy()).model_dump_json(exclude_none=True)
+
     @server.resource("pmm://item/{id}", mime_type="application/json", title="Item")
     async def item(id: str, ctx: Context) -> str:
         """One thing by its id, such as ev:12, with what it cites, what cites it, and its history."""

@@ -1,0 +1,452 @@
+"""A principle becomes law by raising, evidence and a person's signature, and by nothing less."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from pmm_mcp.domain.anchors import Anchor, Place
+from pmm_mcp.domain.errors import NotFoundError, PmmError, PolicyViolationError, ReviewRefusedError
+from pmm_mcp.domain.events.review import ReviewRecorded
+from pmm_mcp.domain.gate import Requirements
+from pmm_mcp.domain.records import Actor, Call, Draft
+from pmm_mcp.domain.tiers import Tier
+from pmm_mcp.keys import KeyRing, Sign
+from pmm_mcp.services.knowledge.distilling import DistillInput
+from pmm_mcp.services.knowledge.promoting import PromoteResult
+from pmm_mcp.services.record import EvidenceInput
+from tests.apps import Mind, mind_of
+from tests.clocks import ManualClock
+
+DAY_S: Final = 24 * 3_600
+PASSPHRASE: Final = "correct horse battery"
+FILES: Final = ("a.py", "b.py", "c.py", "d.py", "e.py", "f.py", "g.py", "h.py")
+
+
+@dataclass
+class Person:
+    """Someone with a key of this ledger."""
+
+    key: str
+    public_key: str
+    sign: Sign
+
+
+@dataclass
+class House:
+    """A ledger, its clock, and a place with files to cite."""
+
+    mind: Mind
+    clock: ManualClock
+    ring: KeyRing
+    place: Place
+
+    def call(self, session: str = "one", *, kind: Any = "agent") -> Call:
+        return Call(actor=Actor(kind=kind, name="someone", session=session), place=self.place)
+
+    @property
+    def terminal(self) -> Call:
+        return self.call("cli", kind="human")
+
+    async def stranger(self) -> Person:
+        made = await asyncio.to_thread(self.ring.create, PASSPHRASE)
+        sign = await asyncio.to_thread(self.ring.unlock, made.key, PASSPHRASE)
+        return Person(made.key, made.public_key, sign)
+
+    async def person(self, name: str = "Ada", *, by: Person | None = None) -> Person:
+        person = await self.stranger()
+        signer = by or person
+        await self.mind.app.reviewers.register(
+            name,
+            key=person.key,
+            public_key=person.public_key,
+            by=signer.key,
+            sign=signer.sign,
+            call=self.terminal,
+        )
+        return person
+
+    async def seen(self, file: str, *, session: str = "one", **given: Any) -> str:
+        evidence = EvidenceInput(content=f"{file} shows it, {given}", source=file, **given)
+        return (await self.mind.app.records.record(evidence, call=self.call(session))).id
+
+    async def taught(self, person: Person) -> str:
+        result = await self.mind.app.reviewers.teach(
+            "I have seen it hold for years.",
+            field="general",
+            source="",
+            key=person.key,
+            sign=person.sign,
+            call=self.terminal,
+        )
+        return result.id
+
+    async def principle(self, person: Person) -> tuple[str, list[str]]:
+        """A candidate that lacks nothing but a signature, and the verifications for it."""
+        supporting = [await self.seen(name) for name in FILES[:3]]
+        given = DistillInput(
+            statement="Evidence comes before belief.",
+            content="Whoever believes first looks for what fits.",
+            tier="principle",
+            supporting_refs=supporting,
+            teaching_refs=[await self.taught(person)],
+        )
+        item = (await self.mind.app.distilling.distill(given, call=self.call())).id
+        return item, [await self.seen(name, session="two") for name in FILES[3:5]]
+
+    async def promote(self, item: str, verification: list[str], *, session: str = "two") -> PromoteResult:
+        return await self.mind.app.promoting.promote(
+            item,
+            verification_refs=verification,
+            reason="it has been seen; reviewer: Ada",
+            target_status="",
+            call=self.call(session),
+        )
+
+    async def decide(self, item: str, person: Person, *, decision: Any = "approve", move: str = "") -> str:
+        case = await self.mind.app.reviewing.show(item, move=move)
+        result = await self.mind.app.reviewing.decide(
+            case, decision=decision, note="", key=person.key, sign=person.sign, call=self.terminal
+        )
+        return result.id
+
+
+@asynccontextmanager
+async def house_of(directory: Path) -> AsyncGenerator[House]:
+    root = await asyncio.to_thread(directory.resolve)
+    for name in FILES:
+        (root / name).write_text(f"{name}\n")
+    place = Place(worktree=Anchor(f"worktree://{root.as_posix()}"), repo=Anchor("repo://host/o/n"))
+    clock = ManualClock()
+    async with mind_of(root, place=place, clock=clock) as mind:
+        yield House(mind, clock, KeyRing(root / "keys"), place)
+
+
+async def test_a_principle_takes_evidence_teaching_and_a_signature(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        item, verification = await house.principle(ada)
+        refused = await house.promote(item, verification)
+        waiting = await house.mind.app.reviewing.waiting()
+        case = await house.mind.app.reviewing.show(item)
+        await house.decide(item, ada)
+        promoted = await house.promote(item, verification)
+        listed = await house.mind.app.reviewing.waiting()
+        verified = await house.mind.app.log.verify(projections=True)
+
+    assert [reason.partition(":")[0] for reason in refused.gate.reasons] == ["review_missing"]
+    assert any("review" in missing for missing in refused.gate.missing)
+    assert [(one.id, one.move, one.to) for one in waiting.waiting] == [(item, "promote", "canonical")]
+    assert [one.role for one in case.evidence] == ["supporting"] * 3 + ["verification"] * 2 + ["teaching"]
+    assert (promoted.promoted, promoted.new_status) == (True, "canonical")
+    assert listed.waiting == []
+    assert verified.ok, verified.problems
+
+
+async def test_a_law_is_raised_to_a_principle_and_comes_back_when_it_falls(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        teaching = await house.taught(ada)
+        given = DistillInput(
+            statement="Look before you leap.",
+            content="Twice it was not done, and twice it went wrong.",
+            tier="dao_ren",
+            supporting_refs=[await house.seen(name) for name in FILES[:3]],
+            teaching_refs=[teaching],
+        )
+        law = (await house.mind.app.distilling.distill(given, call=house.call())).id
+        first = await house.promote(law, [await house.seen(FILES[3], session="two")])
+        raised = await house.mind.app.distilling.raise_tier(
+            law, statement="", content="", reason="it holds everywhere", call=house.call()
+        )
+        verification = [await house.seen(name, session="three") for name in FILES[4:6]]
+        await house.promote(raised.id, verification, session="three")
+        await house.decide(raised.id, ada)
+        second = await house.promote(raised.id, verification, session="three")
+        superseded = await house.mind.app.items.get(law)
+        fallen = await house.mind.app.demoting.demote(
+            raised.id,
+            status="demoted",
+            evidence_refs=[await house.seen(FILES[6])],
+            reason="not here",
+            reason_type="contradicted",
+            call=house.call(),
+        )
+        back = await house.mind.app.items.get(law)
+        waiting = await house.mind.app.reviewing.waiting()
+
+    assert first.promoted
+    assert (second.promoted, second.superseded) == (True, law)
+    assert superseded.item.status == "demoted"
+    assert fallen.moved_with == [law]
+    assert back.item.status == "promoted"
+    assert [(one.id, one.move) for one in waiting.waiting] == [(raised.id, "uphold")]
+
+
+async def approved(house: House, ada: Person) -> tuple[str, list[str]]:
+    item, verification = await house.principle(ada)
+    await house.promote(item, verification)
+    await house.decide(item, ada)
+    return item, verification
+
+
+async def other_evidence(house: House, ada: Person) -> PromoteResult:
+    item, verification = await approved(house, ada)
+    return await house.promote(item, [*verification, await house.seen(FILES[6], session="two")])
+
+
+async def expired(house: House, ada: Person) -> PromoteResult:
+    item, verification = await approved(house, ada)
+    house.clock.advance(31 * DAY_S)
+    return await house.promote(item, verification)
+
+
+async def revoked_since(house: House, ada: Person) -> PromoteResult:
+    item, verification = await approved(house, ada)
+    await house.mind.app.reviewers.revoke(
+        ada.key, reason="lost", by=ada.key, sign=ada.sign, call=house.terminal
+    )
+    return await house.promote(item, verification)
+
+
+async def used_up(house: House, ada: Person) -> PromoteResult:
+    item, verification = await approved(house, ada)
+    await house.promote(item, verification)
+    against = await house.seen(FILES[6])
+    await house.mind.app.demoting.demote(
+        item,
+        status="demoted",
+        evidence_refs=[against],
+        reason="obsolete",
+        reason_type="obsolete",
+        call=house.call(),
+    )
+    again = [await house.seen(name, session="three", importance=1) for name in FILES[3:5]]
+    return await house.promote(item, again, session="three")
+
+
+async def rejected(house: House, ada: Person) -> PromoteResult:
+    item, verification = await house.principle(ada)
+    await house.promote(item, verification)
+    await house.decide(item, ada, decision="reject")
+    return await house.promote(item, verification)
+
+
+async def never_asked(house: House, ada: Person) -> PromoteResult:
+    item, verification = await house.principle(ada)
+    return await house.promote(item, verification)
+
+
+@pytest.mark.parametrize("attempt", [other_evidence, expired, revoked_since, used_up, rejected, never_asked])
+async def test_a_signature_fits_once_and_only_what_was_signed(
+    tmp_path: Path, attempt: Callable[[House, Person], Any]
+) -> None:
+    async with house_of(tmp_path) as house:
+        result = await attempt(house, await house.person())
+    assert not result.promoted
+    assert any(reason.startswith("review_missing") for reason in result.gate.reasons)
+
+
+async def test_a_forged_review_proves_nothing_and_is_found(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        item, verification = await house.principle(ada)
+        await house.promote(item, verification)
+        case = await house.mind.app.reviewing.show(item)
+        await house.mind.app.reviewing.decide(
+            case, decision="approve", note="", key=ada.key, sign=lambda _: "0" * 128, call=house.terminal
+        )
+        result = await house.promote(item, verification)
+        verified = await house.mind.app.log.verify()
+    assert not result.promoted
+    assert [problem.code for problem in verified.problems] == ["signature_invalid"]
+
+
+async def test_an_agent_writes_no_review(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        item, verification = await house.principle(ada)
+        await house.promote(item, verification)
+        case = await house.mind.app.reviewing.show(item)
+        with pytest.raises(PolicyViolationError):
+            await house.mind.app.reviewing.decide(
+                case, decision="approve", note="", key=ada.key, sign=ada.sign, call=house.call()
+            )
+
+
+async def test_what_changed_since_it_was_shown_is_not_signed(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        item, verification = await house.principle(ada)
+        await house.promote(item, verification)
+        shown = await house.mind.app.reviewing.show(item)
+        await house.promote(item, [*verification, await house.seen(FILES[6], session="two")])
+        with pytest.raises(ReviewRefusedError):
+            await house.mind.app.reviewing.decide(
+                shown, decision="approve", note="", key=ada.key, sign=ada.sign, call=house.terminal
+            )
+
+
+async def test_a_later_key_is_signed_by_an_earlier_one_and_waits_a_day(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        with pytest.raises(ReviewRefusedError):
+            await house.person("Mallory")
+        bob = await house.person("Bob", by=ada)
+        item, verification = await house.principle(ada)
+        await house.promote(item, verification)
+        with pytest.raises(ReviewRefusedError, match="younger than a day"):
+            await house.decide(item, bob)
+        house.clock.advance(DAY_S + 1)
+        await house.decide(item, bob)
+        result = await house.promote(item, verification)
+        verified = await house.mind.app.log.verify()
+    assert result.promoted
+    assert verified.ok, verified.problems
+
+
+async def test_a_key_that_was_never_registered_decides_nothing(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        item, verification = await house.principle(ada)
+        await house.promote(item, verification)
+        with pytest.raises(ReviewRefusedError):
+            await house.decide(item, await house.stranger())
+
+
+async def test_a_reviewer_makes_a_gate_stricter_and_nobody_looser(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+
+        async def tighten(needs: Requirements) -> None:
+            await house.mind.app.reviewers.tighten(
+                Tier.QI, needs, reason="too easy", key=ada.key, sign=ada.sign, call=house.terminal
+            )
+
+        await tighten(Requirements(supporting=1, verification=2, teaching=0, review=False))
+        with pytest.raises(ReviewRefusedError):
+            await tighten(Requirements(supporting=1, verification=1, teaching=0, review=False))
+        given = DistillInput(
+            statement="Use the tool.",
+            content="It works.",
+            tier="tool",
+            supporting_refs=[await house.seen(FILES[0])],
+        )
+        item = (await house.mind.app.distilling.distill(given, call=house.call())).id
+        one = await house.promote(item, [await house.seen(FILES[1], session="two")])
+        two = await house.promote(item, [await house.seen(name, session="two") for name in FILES[1:3]])
+        verified = await house.mind.app.log.verify()
+    assert (one.promoted, one.gate.requirements.verification, two.promoted) == (False, 2, True)
+    assert verified.ok, verified.problems
+
+
+async def test_global_takes_a_signature_and_repo_does_not(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        given = DistillInput(
+            statement="Run the tests first.",
+            content="Often enough they were red.",
+            tier="method",
+            supporting_refs=[await house.seen(FILES[0])],
+        )
+        item = (await house.mind.app.distilling.distill(given, call=house.call())).id
+        await house.promote(item, [await house.seen(FILES[1], session="two")])
+
+        async def publish(to: str) -> Any:
+            return await house.mind.app.publishing.publish(item, to=to, reason="all", call=house.call())
+
+        with pytest.raises(PmmError):
+            await publish("global")
+        repo = await publish("repo")
+        refused = await publish("global")
+        await house.decide(item, ada)
+        allowed = await publish("global")
+        seen = await house.mind.app.items.get(item)
+    assert repo.new_anchor == "repo://host/o/n"
+    assert (refused.published, refused.new_anchor) == (False, "repo://host/o/n")
+    assert (allowed.published, allowed.new_anchor, seen.item.anchor) == (
+        True,
+        "global://default",
+        "global://default",
+    )
+
+
+async def test_what_was_believed_is_retired_and_restored_by_a_person_only(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        given = DistillInput(
+            statement="Use make.",
+            content="It is there.",
+            tier="qi",
+            supporting_refs=[await house.seen(FILES[0])],
+        )
+        item = (await house.mind.app.distilling.distill(given, call=house.call())).id
+        await house.promote(item, [await house.seen(FILES[1], session="two")])
+        against = await house.seen(FILES[2])
+
+        async def retire() -> str:
+            result = await house.mind.app.demoting.demote(
+                item,
+                status="retired",
+                evidence_refs=[against],
+                reason="gone",
+                reason_type="obsolete",
+                call=house.call(),
+            )
+            return result.new_status
+
+        async def restore() -> str:
+            call = house.call()
+            return (await house.mind.app.demoting.restore(item, reason="back", call=call)).new_status
+
+        statuses = [await retire()]
+        await house.decide(item, ada, move="retire")
+        statuses += [await retire(), await restore()]
+        await house.decide(item, ada, move="restore")
+        statuses.append(await restore())
+        with pytest.raises(NotFoundError):
+            await house.mind.app.reviewing.show(item)
+    assert statuses == ["promoted", "retired", "retired", "candidate"]
+
+
+async def test_a_review_answers_a_counterexample(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        against = await house.seen(FILES[6])
+        given = DistillInput(
+            statement="Use ruff.",
+            content="It is fast.",
+            tier="qi",
+            supporting_refs=[await house.seen(FILES[0])],
+            counterexample_refs=[against],
+        )
+        item = (await house.mind.app.distilling.distill(given, call=house.call())).id
+        verification = [await house.seen(FILES[1], session="two")]
+        blocked = await house.promote(item, verification)
+        await house.decide(item, ada)
+        passed = await house.promote(item, verification)
+        records = await house.mind.history()
+    assert [reason.partition(":")[0] for reason in blocked.gate.reasons] == ["counterexample_unanswered"]
+    assert passed.promoted
+    (review,) = [record.event for record in records if isinstance(record.event, ReviewRecorded)]
+    assert review.answered == (int(against.partition(":")[2]),)
+
+
+async def test_verify_finds_a_review_that_was_written_past_the_rules(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        item, verification = await house.principle(ada)
+        await house.promote(item, verification)
+        await house.decide(item, ada)
+        records = await house.mind.history()
+        event = next(one.event for one in records if isinstance(one.event, ReviewRecorded))
+        copied = replace(house.terminal)
+        await house.mind.app.ledger.write(
+            lambda tx: tx.append(Draft(event.model_copy(update={"item": 1}))), call=copied
+        )
+        verified = await house.mind.app.log.verify()
+    assert [problem.code for problem in verified.problems] == ["signature_invalid"]
