@@ -68,7 +68,7 @@ class Guide:
         queues[Tier.DAO_TIAN] = queues[Tier.DAO_TIAN][: wanted.dao_tian_limit]
         chosen = share_out(queues, room=wanted.max_items)
         advice = await _read(view, chosen, as_of=wanted.as_of)
-        shown = _within(advice, tokens=wanted.token_budget)
+        shown = within(advice, tokens=wanted.token_budget)
         left_out = (
             *_missing(advice, shown, "token_budget"),
             *_missing(queues, chosen, "max_items"),
@@ -137,7 +137,7 @@ async def _read(view: View, chosen: Mapping[str, Queue], *, as_of: int) -> dict[
     return {name: tuple(read(queue)) for name, queue in chosen.items()}
 
 
-def _within(advice: Mapping[str, Sequence[Advice]], *, tokens: int) -> Mapping[str, Sequence[Advice]]:
+def within(advice: Mapping[str, Sequence[Advice]], *, tokens: int) -> Mapping[str, Sequence[Advice]]:
     """Return what fits when all of it is rendered, headings and introduction included."""
     return share_out(
         advice,

@@ -1,6 +1,7 @@
 """Reading what is shown of an item: its statement, its evidence and its hints, as they were at a head."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice, zip_longest
 from typing import Final
 
 from pmm_mcp.context.advice import CANDIDATES, EVIDENCE, Advice, Cited, Hints
@@ -73,16 +74,15 @@ def _some(links: Iterable[Link]) -> Mapping[int, Sequence[Link]]:
 
 
 def _first(links: Sequence[Link]) -> Sequence[Link]:
+    by_role = {role: [link for link in links if link.role is role] for role in Role}
     against = sorted(
-        (link for link in links if link.role is Role.COUNTEREXAMPLE),
-        key=lambda link: (link.answered_at > 0, -link.evidence),
-    )[:COUNTEREXAMPLES_MAX]
-    order = tuple(Role)
-    support = sorted(
-        (link for link in links if link.role is not Role.COUNTEREXAMPLE),
-        key=lambda link: (order.index(link.role), link.evidence),
+        by_role.pop(Role.COUNTEREXAMPLE), key=lambda link: (link.answered_at > 0, -link.evidence)
     )
-    return (*support[: CITATIONS_MAX - len(against)], *against)
+    against = against[:COUNTEREXAMPLES_MAX]
+    # In turns, so that many of one role do not hide that there are others.
+    turns = chain.from_iterable(zip_longest(*by_role.values()))
+    chosen = list(islice(filter(None, turns), CITATIONS_MAX - len(against)))
+    return (*(link for link in links if link in chosen), *against)
 
 
 def _cited(link: Link, sources: Mapping[int, str | None]) -> Cited:

@@ -12,7 +12,7 @@ Queues = Mapping[str, Sequence[T]]
 
 
 def reserves(room: int, *, sections: Collection[str]) -> Mapping[str, int]:
-    """Return what tiers may count on: methods and tools that exist a third each, laws half of the rest.
+    """Return what tiers may count on: methods and tools that exist a third each, laws a quarter of the rest.
 
     A third is rounded up while something is left for the tiers above; of a single place it is all.
     """
@@ -21,7 +21,7 @@ def reserves(room: int, *, sections: Collection[str]) -> Mapping[str, int]:
     both = min(len(concrete) * third, max(third, room - 1)) if concrete else 0
     rest = room - both
     return {
-        Tier.DAO_REN: rest // 2,
+        Tier.DAO_REN: (rest + 2) // 4,
         **{tier: (both + place) // len(concrete) for place, tier in enumerate(reversed(concrete))},
     }
 
