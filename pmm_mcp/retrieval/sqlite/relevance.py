@@ -70,6 +70,7 @@ class FtsRelevance:
 
         Where many items hold them, only the rarest terms are looked for.
         """
+        terms = [term for term in terms if term != GOVERNED_TERM]  # All of them hold that.
         if not terms:
             return Ranking()
         born = await view.ask(counters.by_kind())
