@@ -9,14 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmm_mcp.context.advice import CANDIDATES, EVIDENCE, SECTIONS, Advice, Cited, Guidance, Hints
+from pmm_mcp.context.fit import fitted
 from pmm_mcp.context.guidance import within
 from pmm_mcp.context.guidance_render import INTRODUCTION, render_guidance
+from pmm_mcp.context.pack import Pack
 from pmm_mcp.context.quoting import tokens_of
 from pmm_mcp.context.shares import reserves, share_out
 from pmm_mcp.domain.anchors import GLOBAL, UNSCOPED
 from pmm_mcp.domain.events.ledger import TextRedacted
 from pmm_mcp.domain.events.memory import Domain
 from pmm_mcp.domain.records import Draft
+from pmm_mcp.domain.sizes import text_bytes
 from pmm_mcp.domain.tiers import Role, Status, Tier
 from pmm_mcp.ports import Transaction
 from pmm_mcp.services.context import ContextInput, ContextResult
@@ -275,6 +278,33 @@ async def test_what_does_not_fit_is_left_out_whole_and_named(tmp_path: Path, tok
     assert set(shown) <= {item.id for section in everything.sections for item in section.items}
     if not shown:
         assert "does not fit: raise token_budget" in (result.notice or "")
+
+
+def test_a_pack_that_must_be_small_loses_guidance_piece_by_piece() -> None:
+    pieces = tuple(
+        Advice(
+            seq=n,
+            section=tier,
+            statement=f"otter {n} " * 5,
+            score=1,
+            anchor=GLOBAL,
+            tier=tier,
+            field="general",
+        )
+        for tier, seqs in ((Tier.DAO_REN, (1, 2)), (Tier.SHU, (3, 4, 5, 6)), (Tier.QI, (7, 8)))
+        for n in seqs
+    )
+    pack = Pack(head=9, guidance=Guidance(advice=pieces))
+    kept = {}
+    for size in range(0, 1_500, 50):
+        smaller, text = fitted(pack, bytes_max=size)
+        assert text_bytes(text) <= size
+        assert set(re.findall(r"kn:\d", text)) == set(smaller.guidance.item_ids)
+        assert smaller.shown == {one.seq for one in smaller.guidance.advice}
+        kept[len(smaller.guidance.advice)] = {one.section for one in smaller.guidance.advice}
+
+    assert set(kept) == {0, 1, 2, 3, 4, 5, 6, 7, 8}
+    assert kept[3] == {"dao_ren", "shu", "qi"}
 
 
 # ------------------------------------------------------------------------------------ empty packs
