@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from pmm_mcp.domain.errors import InvalidArgumentError
+from pmm_mcp.domain.tiers import Tier
 from tests.apps import BESIDE, ELSEWHERE, Mind, mind_of
+from tests.beliefs import ACTIVE, believe
 from tests.clocks import ManualClock
 
 # ------------------------------------------------------------------------- rows of the pain catalogue
@@ -298,6 +300,64 @@ async def test_time_filters_include_their_beginning_and_exclude_their_end(tmp_pa
         assert await mind.found("otter", until="2026-01-02") == [first.id]
         assert await mind.found("otter since:2026-01-01 until:2026-01-02") == [first.id]
         assert set(await mind.found("otter", since="2026-01-01T01:00:00+01:00")) == {first.id, second.id}
+
+
+# -------------------------------------------------------------------------------- governed knowledge
+
+
+async def believe_in_otters(mind: Mind) -> None:
+    """One item of each status, and one of another tier; all hold "otter"."""
+    for status in ("candidate", ACTIVE, "demoted", "retired"):
+        await believe(mind, f"otter {status}", status=status)
+    await believe(mind, "otter tool", tier=Tier.QI)
+    await mind.record("otter seen")
+
+
+GOVERNED = (
+    Filtered(name="by_default", expected={"otter candidate", "otter active", "otter tool", "otter seen"}),
+    Filtered(
+        name="kind",
+        given={"kinds": ["knowledge"]},
+        expected={"otter candidate", "otter active", "otter tool"},
+    ),
+    Filtered(
+        name="inactive_too",
+        given={"kinds": ["knowledge"], "include_inactive": True},
+        expected={"otter candidate", "otter active", "otter tool", "otter demoted", "otter retired"},
+    ),
+    Filtered(name="tier", given={"tier": "shu"}, expected={"otter candidate", "otter active"}),
+    Filtered(name="tier_in_english", given={"tier": "Tool"}, expected={"otter tool"}),
+    Filtered(
+        name="tier_in_the_query", query="tier:method otter", expected={"otter candidate", "otter active"}
+    ),
+    Filtered(name="promoted", given={"status": "promoted"}, expected={"otter active", "otter tool"}),
+    Filtered(name="status_in_the_query", query="status:demoted otter", expected={"otter demoted"}),
+    Filtered(name="retired", given={"status": "retired", "tier": "shu"}, expected={"otter retired"}),
+)
+
+
+@pytest.mark.parametrize("case", GOVERNED, ids=lambda case: case.name)
+async def test_knowledge_is_found_by_tier_and_status(tmp_path: Path, case: Filtered) -> None:
+    async with mind_of(tmp_path) as mind:
+        await believe_in_otters(mind)
+        found = await mind.search(case.query, **case.given)
+
+    assert {item.text for item in found.results} == case.expected
+
+
+async def test_knowledge_shows_its_tier_and_status(tmp_path: Path) -> None:
+    async with mind_of(tmp_path) as mind:
+        await believe_in_otters(mind)
+        found = (await mind.search("otter")).results
+        none = await mind.search("otter", tier="law")
+
+    governed = {item.text: (item.id[:3], item.kind, item.tier, item.status) for item in found if item.tier}
+    assert governed == {
+        "otter candidate": ("kn:", "knowledge", "shu", "candidate"),
+        "otter active": ("kn:", "knowledge", "shu", "promoted"),
+        "otter tool": ("kn:", "knowledge", "qi", "promoted"),
+    }
+    assert none.notice == "nothing matches with these filters; there is tier: qi, shu"
 
 
 # ------------------------------------------------------------------------------------------- paging
