@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pmm_mcp.domain.event_names import PMM_NAMES
-from pmm_mcp.domain.events import EVENT_TYPES, ledger, memory, mind, turn
+from pmm_mcp.domain.events import EVENT_TYPES, knowledge, ledger, memory, mind, review, turn
 from pmm_mcp.domain.policy import WRITERS
 from pmm_mcp.server.reference import listed_tools
 
@@ -16,7 +16,9 @@ FAMILIES = {
     "ledger": get_args(ledger.LedgerEvent),
     "turn": get_args(turn.TurnEvent),
     "mind": get_args(mind.MindEvent),
-    "memory": (memory.MemoryEvent,),
+    "memory": get_args(memory.MemoryEvent),
+    "knowledge": get_args(knowledge.KnowledgeEvent),
+    "review": get_args(review.ReviewEvent),
 }
 INHERITED = {"kind", "v", "changed"}
 

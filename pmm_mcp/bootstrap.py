@@ -190,8 +190,9 @@ async def open_app(
                 await chosen.aclose()
 
 
-async def log_of(settings: Settings, *, role: str) -> LedgerService:
-    """Return what verifies the ledger as its file lies there: it is not opened, and no event is written.
+@asynccontextmanager
+async def log_of(settings: Settings, *, role: str) -> AsyncGenerator[LedgerService, None]:
+    """Open what verifies the ledger as its file lies there: it is not opened, and no event is written.
 
     Raises:
         LedgerUnavailableError: there is no file.
@@ -200,7 +201,10 @@ async def log_of(settings: Settings, *, role: str) -> LedgerService:
     ledger = await lying_at(
         settings.db, clock=SystemClock(), ids=SystemIds(), role=role, may_note=not settings.read_only
     )
-    return LedgerService(ledger, Ed25519Signatures())
+    try:
+        yield LedgerService(ledger, Ed25519Signatures())
+    finally:
+        await ledger.aclose()
 
 
 def _ledger(

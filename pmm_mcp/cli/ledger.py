@@ -97,11 +97,11 @@ async def verify(
     """
     if since_last and from_seq:
         raise InvalidArgumentError("--since-last and --from-seq at once", hint="Say where to begin once.")
-    log = await log_of(visit.settings, role=ROLE)
-    with visit.terminal.progress("verify") as told:
-        result = await log.verify(
-            from_seq=from_seq, projections=projections, since_last=since_last, progress=told
-        )
+    async with log_of(visit.settings, role=ROLE) as log:
+        with visit.terminal.progress("verify") as told:
+            result = await log.verify(
+                from_seq=from_seq, projections=projections, since_last=since_last, progress=told
+            )
     return Answer(result, _verified(result), exit_code=0 if result.ok else 1)
 
 

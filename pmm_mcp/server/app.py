@@ -23,7 +23,7 @@ from pmm_mcp.server.refusals import answered, bad_arguments, refusal, told, unkn
 from pmm_mcp.server.registry import names_of, tools_of
 from pmm_mcp.server.resources import add_resources
 from pmm_mcp.server.schemas import coerced, without_nulls
-from pmm_mcp.server.tools import FAMILIES
+from pmm_mcp.server.toolsets import FAMILIES
 from pmm_mcp.server.visits import visit_of
 
 

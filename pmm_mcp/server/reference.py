@@ -7,7 +7,7 @@ from mcp.server.mcpserver.tools import Tool
 
 from pmm_mcp.server.desk import Desk
 from pmm_mcp.server.registry import tools_of
-from pmm_mcp.server.tools import FAMILIES
+from pmm_mcp.server.toolsets import FAMILIES
 
 
 def listed_tools() -> Iterator[tuple[str, Tool]]:

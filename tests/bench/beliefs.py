@@ -9,8 +9,8 @@ from pmm_mcp.domain.anchors import GLOBAL, Anchor
 from pmm_mcp.domain.tiers import Status, Tier
 from pmm_mcp.ledger.sqlite.ledger import open_ledger
 from pmm_mcp.ports import Transaction
-from tests.bench.ledgers import CALL, PLACE, Words
 from tests.beliefs import ACTIVE, Work, belief
+from tests.bench.ledgers import CALL, PLACE, Words
 from tests.clocks import ManualClock, SeededIds
 
 ITEMS_A_WRITE: Final = 100

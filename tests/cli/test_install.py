@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pmm_mcp.cli.clients import BEGIN, END, INSTRUCTIONS
-from pmm_mcp.server.tools import FAMILIES
+from pmm_mcp.server.toolsets import FAMILIES
 from tests.cli.conftest import Cli
 
 CODEX = """\

@@ -137,7 +137,7 @@ def test_all_reasons_come_at_once(tier: Tier, status: Status) -> None:
 
 
 # What each rule alone prevents: a case that is refused, for this reason only, while the rule is there.
-FILE_A = {"source": "file:a.py"}
+FILE_A: dict[str, Any] = {"source": "file:a.py"}
 UNRESOLVED: dict[str, Any] = {"origin": Origin.CITED, "source": None}
 PREVENTED: dict[str, tuple[Case, str]] = {
     "not_withdrawn": (case(Tier.QI, piece(1, is_withdrawn=True), verified()), "supporting_short"),

@@ -39,9 +39,9 @@ CODES: Final = codes_of(PmmError) - {"internal"}
 def arguments_of(tool: Tool) -> st.SearchStrategy[dict[str, Any]]:
     """Arguments that fit, those with values of any kind, and any object at all."""
     # An argument at a time: what hypothesis-jsonschema 0.23 does for objects, today's hypothesis has no more.
-    values = {name: from_schema(schema) for name, schema in tool.input_schema["properties"].items()}
+    values = {name: from_schema(schema) for name, schema in tool.input_schema.get("properties", {}).items()}
     needed = {name: values.pop(name) for name in tool.input_schema.get("required", ())}
-    names = st.sampled_from([*needed, *values])
+    names = st.sampled_from([*needed, *values, "unknown"])
     fitting: st.SearchStrategy[Any] = st.fixed_dictionaries(needed, optional=values)
     bent: st.SearchStrategy[Any] = st.builds(
         lambda args, name, value: {**args, name: value},

@@ -1,8 +1,10 @@
 """The whole surface over stdio, with the real client, in both eras of the protocol."""
 
+import asyncio
 import json
+import subprocess
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -66,6 +68,7 @@ async def test_every_tool_answers_as_it_says_it_does(tmp_path: Path, mode: str) 
         item = await checked("pmm_get", id=recorded["id"])
         as_turn = await checked("pmm_get", id=begun["turn"])
         status = await checked("pmm_status", brief=False)
+        await _governed(tmp_path / "checkout", recorded["id"], checked)
         events = await checked("pmm_ledger_events", limit=5, kinds=["commitment_opened"])
         verified = await checked("pmm_ledger_verify", projections=True)
 
@@ -82,6 +85,70 @@ async def test_every_tool_answers_as_it_says_it_does(tmp_path: Path, mode: str) 
     assert verified["ok"]
 
 
+Checked = Callable[..., Awaitable[dict[str, Any]]]
+"""Calls a tool, and checks that it answers as it says."""
+
+
+async def _governed(checkout: Path, against: str, checked: Checked) -> None:
+    """Bring a method into being, raise it, publish it and let it fall."""
+    await checked("pmm_context", query="why SQLite?")
+    policy = await checked("pmm_knowledge_policy")
+    item_id = await _believed(checkout, checked)
+    raised = await checked("pmm_knowledge_raise", id=item_id, reason="it holds more widely")
+    published = await checked("pmm_knowledge_publish", id=item_id, to="repo", reason="all should know")
+    listed = await checked("pmm_knowledge_list", anchor="*")
+    demoted = await checked(
+        "pmm_knowledge_demote",
+        id=item_id,
+        status="demoted",
+        evidence_refs=[against],
+        reason="it failed",
+        reason_type="contradicted",
+    )
+    withdrawn = await checked("pmm_withdraw", id=against, reason="never mind")
+
+    assert [gate["reviewer"] for gate in policy["gates"]] == [True, False, False, False]
+    assert raised["tier"] == "dao_ren"
+    assert published["published"]
+    assert {one["id"] for one in listed["items"]} == {item_id, raised["id"]}
+    assert demoted["new_status"] == "demoted"
+    assert [one["id"] for one in withdrawn["dependants"]] == [item_id]
+
+
+async def _believed(checkout: Path, checked: Checked) -> str:
+    """Bring a method through its gate: evidence, a candidate, a commit, verification."""
+    cwd = str(checkout)
+    await asyncio.to_thread(_commit, checkout, "a.py")
+    seen = await checked("pmm_record", content="a.py runs", source="a.py:1", cwd=cwd)
+    candidate = await checked(
+        "pmm_knowledge_distill",
+        statement="Run a.py before anything else.",
+        content="It finds what is missing.",
+        tier="method",
+        supporting_refs=[seen["id"]],
+        cwd=cwd,
+    )
+    asked = await checked("pmm_knowledge_gate", id=candidate["id"])
+    assert asked["missing"][0].startswith("1 verification with a file")
+    await asyncio.to_thread(_commit, checkout, "b.py")
+    again = await checked("pmm_record", content="b.py shows it too", source="b.py", cwd=cwd)
+    assert again["source_resolved"]
+    promoted = await checked(
+        "pmm_knowledge_promote", id=candidate["id"], verification_refs=[again["id"]], reason="seen twice"
+    )
+    assert promoted["promoted"], promoted
+    return str(candidate["id"])
+
+
+def _commit(checkout: Path, name: str) -> None:
+    """Add a file to a repository, in a commit of its own."""
+    checkout.mkdir(exist_ok=True)
+    (checkout / name).write_text(f"# {name}\n")
+    as_someone = ("-c", "user.name=Someone", "-c", "user.email=someone@example.org")
+    for arguments in (("init", "-q"), ("add", name), (*as_someone, "commit", "-q", "-m", name)):
+        subprocess.run(["git", *arguments], cwd=checkout, check=True)
+
+
 @pytest.mark.parametrize("mode", MODES)
 async def test_resources_are_read_and_what_is_not_there_is_an_error_with_a_code(
     tmp_path: Path, mode: str
@@ -95,8 +162,14 @@ async def test_resources_are_read_and_what_is_not_there_is_an_error_with_a_code(
             (content,) = (await client.read_resource(uri)).contents
             return str(getattr(content, "text", ""))
 
-        assert listed == ["pmm://wake-up", "pmm://protocol"]
-        assert [one.uri_template for one in templates] == ["pmm://item/{id}", "pmm://events/{seq}"]
+        assert listed == ["pmm://wake-up", "pmm://protocol", "pmm://policy"]
+        assert {one.uri_template for one in templates} == {
+            "pmm://item/{id}",
+            "pmm://events/{seq}",
+            "pmm://context/{query}",
+        }
+        assert "nothing is believed here" in await read("pmm://context/what%20about%20the%20resource")
+        assert json.loads(await read("pmm://policy"))["gates"][0]["tier"] == "dao_tian"
         assert "Kept for the resource." in await read("pmm://wake-up")
         assert "pmm_record" in await read("pmm://protocol")
         assert json.loads(await read(f"pmm://item/{recorded['id']}"))["item"]["id"] == recorded["id"]

@@ -6,13 +6,13 @@ What is lawful is judged here a second time, from the events alone and in other 
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
@@ -195,7 +195,7 @@ class Agent:
         )
 
 
-Move = Callable[[Agent, random.Random], Awaitable[None]]
+Move = Callable[[Agent, random.Random], Coroutine[Any, Any, None]]
 MOVES: Final[dict[Move, int]] = {
     Agent.record: 9,
     Agent.speak: 1,
