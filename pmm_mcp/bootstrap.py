@@ -33,7 +33,7 @@ from pmm_mcp.services.knowledge.listing import KnowledgeListService
 from pmm_mcp.services.knowledge.promoting import PromoteService
 from pmm_mcp.services.knowledge.publishing import PublishService
 from pmm_mcp.services.ledger import LedgerService
-from pmm_mcp.services.places import note_place
+from pmm_mcp.services.places import PlaceService, note_place
 from pmm_mcp.services.record import RecordService
 from pmm_mcp.services.reviewers import ReviewerService
 from pmm_mcp.services.reviewing import ReviewService
@@ -73,6 +73,7 @@ class App:
     status: StatusService
     records: RecordService
     withdrawing: WithdrawService
+    placing: PlaceService
     search: SearchService
     context: ContextService
     items: ItemService
@@ -128,6 +129,7 @@ def wire(
         status=StatusService(ledger, turns, models, settings.chosen_toolsets()),
         records=RecordService(ledger, boundary, lexical, CheckoutFiles()),
         withdrawing=WithdrawService(ledger, boundary),
+        placing=PlaceService(ledger),
         search=SearchService(ledger, lexical),
         context=ContextService(ledger, guide),
         items=ItemService(ledger, turns),

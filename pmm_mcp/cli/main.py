@@ -18,11 +18,13 @@ from pmm_mcp.cli import (
     knowledge,
     ledger,
     memory,
+    place,
     review,
     reviewer,
     serve,
     settings,
     turn,
+    withdraw,
 )
 from pmm_mcp.cli.commands import Options, Serve
 from pmm_mcp.cli.terminal import Terminal, ready_streams
@@ -42,9 +44,11 @@ _GROUPS: Final = (
     ledger,
     memory,
     context,
+    withdraw,
     knowledge,
     review,
     reviewer,
+    place,
     turn,
     importing,
     exporting,

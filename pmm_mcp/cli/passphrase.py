@@ -76,8 +76,8 @@ else:
         except OSError as error:
             raise ReviewRefusedError(_NO_TERMINAL, hint=_HINT) from error
         try:
-            os.write(terminal, question.encode())
             with _as_typed(terminal, echo=echo):
+                os.write(terminal, question.encode())
                 answer = _line(terminal)
             if not echo:
                 os.write(terminal, b"\n")

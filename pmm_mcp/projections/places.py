@@ -2,26 +2,26 @@
 
 from collections.abc import Iterator
 
-from pmm_mcp.domain.events.ledger import PlaceSeen, TextRedacted
+from pmm_mcp.domain.events.ledger import PlaceConfirmed, PlaceSeen, TextRedacted
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.projections.changes import INTEGER, TEXT, Change, Insert, Table, Update
 
-VERSION = 1
+VERSION = 2
 
 PLACES = Table(
     name="places",
     key=("seen",),
-    columns={"seen": INTEGER, "worktree": TEXT, "repo": TEXT, "common_dir": TEXT},
-    indexes=(("repo", "worktree"),),
+    columns={"seen": INTEGER, "worktree": TEXT, "repo": TEXT, "common_dir": TEXT, "confirmed": INTEGER},
+    indexes=(("repo", "worktree"), ("worktree", "seen"), ("common_dir", "seen")),
 )
 
 TABLES = (PLACES,)
 
 
 def project(record: Recorded) -> Iterator[Change]:
-    """Add a row for each new pairing."""
+    """Add a row for each new pairing, and for each one that the owner confirmed."""
     match record.event:
-        case PlaceSeen() as event:
+        case PlaceSeen() | PlaceConfirmed() as event:
             yield Insert(
                 PLACES,
                 {
@@ -29,6 +29,7 @@ def project(record: Recorded) -> Iterator[Change]:
                     "worktree": event.worktree,
                     "repo": event.repo,
                     "common_dir": record.texts.get("common_dir"),
+                    "confirmed": int(isinstance(event, PlaceConfirmed)),
                 },
             )
         case TextRedacted(target=target, field="common_dir"):

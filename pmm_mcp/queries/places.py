@@ -1,8 +1,18 @@
-"""Places that were seen."""
+"""Places that were seen, and what the owner confirmed about them."""
+
+from dataclasses import dataclass
 
 from pmm_mcp.domain.anchors import Anchor
-from pmm_mcp.ports import Query
+from pmm_mcp.ports import Query, Row
 from pmm_mcp.queries.rows import number, scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Where a git directory, or a checkout, was seen to belong; `confirmed` by the owner or not."""
+
+    repo: Anchor
+    confirmed: bool
 
 
 def is_known(*, repo: str, worktree: str | None) -> Query[int]:
@@ -25,3 +35,17 @@ def repository_of(worktree: Anchor) -> Query[Anchor | None]:
         {"worktree": worktree},
         scalar,
     )
+
+
+def history_of(common_dir: str) -> Query[tuple[Seen, ...]]:
+    """Ask to which repositories a git directory was seen to belong, the latest first."""
+    return Query(
+        "SELECT repo, confirmed FROM places WHERE common_dir = :common_dir ORDER BY seen DESC",
+        {"common_dir": common_dir},
+        lambda rows: tuple(map(_seen, rows)),
+    )
+
+
+def _seen(row: Row) -> Seen:
+    repo, confirmed = row
+    return Seen(Anchor(repo), bool(confirmed))

@@ -1,11 +1,86 @@
-"""Noting which checkout belongs to which repository, at first sight."""
+"""Places: which checkout belongs to which repository, and what became of that."""
+
+from dataclasses import dataclass
 
 from pmm_mcp.domain.admission import Admitted
-from pmm_mcp.domain.anchors import UNSCOPED
-from pmm_mcp.domain.events.ledger import PlaceSeen
+from pmm_mcp.domain.anchors import UNSCOPED, Anchor, Place
+from pmm_mcp.domain.errors import MoveNotAllowedError
+from pmm_mcp.domain.events.ledger import PlaceConfirmed, PlaceSeen
 from pmm_mcp.domain.records import Actor, Call, Draft
-from pmm_mcp.ports import Transaction
-from pmm_mcp.queries import places
+from pmm_mcp.ports import Ledger, Transaction
+from pmm_mcp.queries import events, places
+from pmm_mcp.queries.places import Seen
+from pmm_mcp.queries.plans import Plan, carried_out, carry_out
+from pmm_mcp.services.results import Result
+
+
+class PlaceResult(Result):
+    """Where a call comes from, and what it sees, nearest first; `was` is the repository before a change."""
+
+    worktree: str | None = None
+    repo: str
+    git_dir: str | None = None
+    commit: str | None = None
+    visible: list[str]
+    was: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceService:
+    """Shows places, and lets their owner confirm a change."""
+
+    ledger: Ledger
+
+    async def show(self, *, call: Call) -> PlaceResult:
+        """Return the place of a call, and what is unusual about it."""
+        async with self.ledger.reader.view() as view:
+            was = await carried_out(view, changed_from(call.place))
+            head = await view.ask(events.head())
+        return _result(call.place, was, head=head)
+
+    async def confirm(self, *, call: Call) -> PlaceResult:
+        """Accept that this checkout belongs to another repository than before.
+
+        Raises:
+            MoveNotAllowedError: nothing has changed.
+
+        """
+
+        def work(tx: Transaction) -> PlaceResult:
+            place = call.place
+            was = carry_out(tx, changed_from(place))
+            if was is None:
+                raise MoveNotAllowedError(
+                    "nothing has changed here", hint="`pmm-mcp place show` says where this is."
+                )
+            texts = {"common_dir": Admitted(place.common_dir)}
+            tx.append(Draft(PlaceConfirmed(worktree=place.worktree, repo=place.repo), texts))
+            return _result(place, None, head=tx.next_seq - 1).model_copy(update={"was": was})
+
+        return await self.ledger.write(work, call=call)
+
+
+def changed_from(place: Place) -> Plan[Anchor | None]:
+    """Find the repository a git directory belonged to before its remote changed, until that is confirmed."""
+    if place.repo == UNSCOPED or not place.common_dir:
+        return None
+    history: tuple[Seen, ...] = yield places.history_of(place.common_dir)
+    for seen in history:
+        if seen.confirmed and seen.repo == place.repo:
+            return None
+        if seen.repo != place.repo:
+            return seen.repo
+    return None
+
+
+def notice_of(was: Anchor | None) -> str:
+    """Say what follows from a change."""
+    if was is None:
+        return ""
+    return (
+        f"the remote of this checkout changed: what is kept for {was} does not show here any more; "
+        "`pmm-mcp place confirm` accepts that"
+    )
 
 
 def note_place(tx: Transaction, call: Call) -> None:
@@ -21,4 +96,18 @@ def note_place(tx: Transaction, call: Call) -> None:
             {"common_dir": Admitted(place.common_dir)},
             actor=Actor(kind="runtime", name="places", session=call.actor.session),
         )
+    )
+
+
+def _result(place: Place, was: Anchor | None, *, head: int) -> PlaceResult:
+    notices = [place.notice, notice_of(was)]
+    return PlaceResult(
+        worktree=place.worktree,
+        repo=place.repo,
+        git_dir=place.common_dir or None,
+        commit=place.head or None,
+        visible=list(place.visible),
+        was=was,
+        notice="; ".join(filter(None, notices)) or None,
+        head=head,
     )

@@ -1,4 +1,4 @@
-"""Guidance, through the service and through the SDK's own client, against one query to the same FTS5 index."""
+"""Guidance, through the service and through a real client, against one query to the same FTS5 index."""
 
 import shutil
 import sqlite3
@@ -76,16 +76,24 @@ async def test_context(board: Board, scratch: Path, documents: int) -> None:
             },
             rounds=ROUNDS,
         )
-    for name in ("context", "pmm_context"):
-        found, floor = times[name], times["floor"]
-        board.add(
-            Row(
-                what=f"{name}, {ITEMS} items among {documents} documents",
-                measured=found.ms(),
-                floor=f"one query {floor.p50_ms()}",
-                figure=f"{found.p50_s / floor.p50_s:.1f} ×",
-                target=f"p50 ≤ {P50_MS_MAX[documents]} ms",
-                met=found.p50_s * MILLI <= P50_MS_MAX[documents],
-                numbers={**found.numbers(name), **floor.numbers("query")},
-            )
+    found, asked, floor = times["context"], times["pmm_context"], times["floor"]
+    board.add(
+        Row(
+            what=f"context, {ITEMS} items among {documents} documents",
+            measured=found.ms(),
+            floor=f"one query {floor.p50_ms()}",
+            figure=f"{found.p50_s / floor.p50_s:.1f} ×",
+            target=f"p50 ≤ {P50_MS_MAX[documents]} ms",
+            met=found.p50_s * MILLI <= P50_MS_MAX[documents],
+            numbers={**found.numbers("context"), **floor.numbers("query")},
         )
+    )
+    board.add(
+        Row(
+            what="pmm_context over stdio, asked by the SDK's client",
+            measured=asked.ms(),
+            floor=f"the service {found.p50_ms()}",
+            figure=f"+{(asked.p50_s - found.p50_s) * MILLI:.1f} ms",
+            numbers=asked.numbers("pmm_context"),
+        )
+    )

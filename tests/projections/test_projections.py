@@ -535,7 +535,13 @@ CASES = (
             (
                 "insert",
                 "places",
-                {"seen": 7, "repo": "repo://r", "worktree": "worktree:///w", "common_dir": "/w/.git"},
+                {
+                    "seen": 7,
+                    "repo": "repo://r",
+                    "worktree": "worktree:///w",
+                    "common_dir": "/w/.git",
+                    "confirmed": 0,
+                },
             ),
         ),
     ),

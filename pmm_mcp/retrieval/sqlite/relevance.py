@@ -25,7 +25,7 @@ from pmm_mcp.retrieval.sqlite.match import match_expression
 
 TERMS_MIN: Final = 3
 """So many terms are looked for, however frequent they are."""
-POSTINGS_MAX: Final = 3_000
+POSTINGS_MAX: Final = 2_000
 """How many passages the terms that are kept may stand in, together: a passage costs a microsecond or two."""
 BEST_OF_EACH: Final = 50
 """How many items are returned of each tier and status: as many as a pack may hold."""
