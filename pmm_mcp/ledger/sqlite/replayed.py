@@ -31,14 +31,15 @@ async def replayed_until(
 
     A text that was removed since is missing, as it is everywhere.
     """
-    with TemporaryDirectory(prefix="pmm-replay-") as directory:
-        path = Path(directory) / "replayed.db"
+    directory = await asyncio.to_thread(TemporaryDirectory, prefix="pmm-replay-")
+    path = Path(directory.name) / "replayed.db"
+    reader = SqliteReader(path, clock)
+    try:
         await asyncio.to_thread(_replay, source, path, until, program, progress)
-        reader = SqliteReader(path, clock)
-        try:
-            yield reader
-        finally:
-            await asyncio.shield(reader.aclose())
+        yield reader
+    finally:
+        await asyncio.shield(reader.aclose())
+        await asyncio.shield(asyncio.to_thread(directory.cleanup))
 
 
 def _replay(source: Path, path: Path, until: int, program: Program, progress: Progress | None) -> None:
