@@ -7,7 +7,6 @@ from typing import Final
 from pmm_mcp.domain.tiers import Status, Tier
 from pmm_mcp.domain.words import GOVERNED_TERM
 from pmm_mcp.ports import Query, Row, SqlValue, View
-from pmm_mcp.queries import counters
 from pmm_mcp.queries.rows import named
 from pmm_mcp.retrieval.grammar import SearchText
 from pmm_mcp.retrieval.relevance import (
@@ -56,6 +55,10 @@ WITH hits AS ({{hits}}
 SELECT item, score, tier, status, field, anchor, among, place FROM placed WHERE place <= {BEST_OF_EACH}
 ORDER BY score DESC, item
 """
+_BORN: Final = (
+    "SELECT (SELECT COALESCE(SUM(total), 0) FROM kind_counts "
+    "WHERE kind IN ('knowledge_distilled', 'knowledge_raised'))"
+)
 _HITS: Final = (
     "\n  SELECT rowid / 1000 AS item, rowid % 1000 = 0 AS stated, {n} AS term, :weight{n} AS weight, "
     ":share{n} AS share FROM passages_fts WHERE passages_fts MATCH :term{n}"
@@ -73,11 +76,7 @@ class FtsRelevance:
         terms = [term for term in terms if term != GOVERNED_TERM]  # All of them hold that.
         if not terms:
             return Ranking()
-        born = await view.ask(counters.by_kind())
-        items = born.get("knowledge_distilled", 0) + born.get("knowledge_raised", 0)
-        if not items:
-            return Ranking()
-        counts = await view.ask(_occurrences(terms))
+        items, *counts = await view.ask(_occurrences(terms))
         occurrences = dict(zip(terms, counts, strict=True))
         kept = _rarest(occurrences)
         weights = weights_of({term: occurrences[term] for term in kept}, items=items)
@@ -86,13 +85,16 @@ class FtsRelevance:
 
 
 def _occurrences(terms: Sequence[str]) -> Query[tuple[int, ...]]:
-    """Ask in how many governed passages each term stands, counting no further than matters."""
-    counts = ", ".join(
-        "(SELECT COUNT(*) FROM (SELECT 1 FROM passages_fts "
+    """Ask how many items were ever proposed, and in how many passages of theirs each term stands.
+
+    Passages are counted no further than matters.
+    """
+    counts = "".join(
+        ", (SELECT COUNT(*) FROM (SELECT 1 FROM passages_fts "
         f"WHERE passages_fts MATCH :term{n} LIMIT {POSTINGS_MAX + 1}))"
         for n in range(len(terms))
     )
-    return Query(f"SELECT {counts}", _matches(terms), lambda rows: tuple(rows[0]))
+    return Query(f"{_BORN}{counts}", _matches(terms), lambda rows: tuple(rows[0]))
 
 
 def _rarest(occurrences: Mapping[str, int]) -> tuple[str, ...]:
