@@ -14,6 +14,11 @@ _LINES: Final = (
     "Before you state a project fact, call pmm_search; cite the ids you rely on.",
     "When something is decided, found out or broken, call pmm_record with the reason, verbatim. It is "
     "evidence: say what was seen, not what you conclude. Repeats cost nothing.",
+    "What several pieces of evidence say becomes knowledge with pmm_knowledge_distill: one sentence, citing "
+    "them; dao_tian is a universal principle, dao_ren a law of a field, shu a method, qi a tool.",
+    "It is born a candidate. pmm_knowledge_gate lists what it lacks; pmm_knowledge_promote takes "
+    "verification recorded later, in another session or after a commit, from a file. dao_tian and global "
+    "take the person's signature. When it proves wrong, pmm_knowledge_demote it, citing what was seen.",
     "pmm_get shows one id whole.",
     "pmm_turn (or pmm_turn_begin and pmm_turn_finish, answering yourself) is for when the user asks to "
     "speak with the persistent mind.",

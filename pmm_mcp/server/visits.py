@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mcp.server.mcpserver import Context
 
 from pmm_mcp.domain.errors import LedgerUnavailableError, ReadOnlyError
+from pmm_mcp.server.asking import Ask, asker_of
 from pmm_mcp.server.desk import Desk
 from pmm_mcp.server.tokens import SCOPE_KEY, Grant
 
@@ -25,6 +26,8 @@ class Visit:
     desk: Desk
     client: str = ""
     grant: Grant | None = None
+    ask: Ask | None = None
+    """Asks whoever sits at the client, where it can; the answer is a label and proves nobody."""
 
     async def admit(self, *, writes: bool) -> None:
         """Check that the caller's token allows this.
@@ -86,7 +89,12 @@ class Visit:
 def visit_of(desk: Desk, ctx: Context[Any, Any]) -> Visit:
     """Return who is calling, by the client's own word for itself and by its token."""
     params = ctx.session.client_params
-    return Visit(desk, client=params.client_info.name if params is not None else "", grant=_grant_of(ctx))
+    return Visit(
+        desk,
+        client=params.client_info.name if params is not None else "",
+        grant=_grant_of(ctx),
+        ask=asker_of(ctx),
+    )
 
 
 def _grant_of(ctx: Context[Any, Any]) -> Grant | None:

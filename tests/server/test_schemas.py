@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 from mcp.types import Tool
 
-from pmm_mcp.config import TOOLSETS
+from pmm_mcp.config import DEFAULT_TOOLSETS, TOOLSETS
 from pmm_mcp.server.instructions import long_form
 from pmm_mcp.server.schemas import portable
 from tests.server.rooms import MODES, closed_desk, room, server_at
@@ -20,6 +20,7 @@ KEYWORDS = {
     "pattern", "items", "properties", "required", "anyOf",
 }  # fmt: skip
 CORE_BYTES_MAX = 7_000
+DEFAULT_BYTES_MAX = 16_000
 ALL_BYTES_MAX = 25_000
 TOOL_NAMES = re.compile(r"\bpmm_[a-z_]+")
 
@@ -99,7 +100,9 @@ async def test_pain_07_the_list_is_small(capsys: pytest.CaptureFixture[str]) -> 
 
     with capsys.disabled():
         print(f"\ntools/list: core {size_bytes(core)} bytes, all {size_bytes(everything)} bytes")
+    default, _ = await listed(toolsets=DEFAULT_TOOLSETS)
     assert size_bytes(core) <= CORE_BYTES_MAX
+    assert size_bytes(default) <= DEFAULT_BYTES_MAX
     assert size_bytes(everything) <= ALL_BYTES_MAX
 
 

@@ -17,6 +17,9 @@ Refs = tuple[Seq, ...]
 Move = Literal["promote", "retire", "restore", "publish"]
 """What a gate can refuse, and a reviewer approve."""
 
+Elicited = Literal["", "accept", "decline", "cancel"]
+"""What someone answered when a client asked."""
+
 
 class Candidate(EventBody):
     """What the two births of an item have in common."""
@@ -150,7 +153,7 @@ class PromotionRefused(EventBody):
     rules: Count
     policy: Count = 0
     reason_type: ReasonType | None = None
-    elicited: Literal["", "accept", "decline", "cancel"] = ""
+    elicited: Elicited = ""
     """What someone answered when the client asked about it: a label, which satisfies nothing."""
     texts: ClassVar = ("reason",)
 

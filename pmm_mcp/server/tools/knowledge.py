@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from pmm_mcp.domain.events.knowledge import Elicited
 from pmm_mcp.server.tools.arguments import Cursor, Cwd, Limit, RequestId
 from pmm_mcp.server.visits import Visit
 from pmm_mcp.services.knowledge.distilling import DistillInput, DistillResult, RaiseResult
@@ -79,12 +80,21 @@ async def pmm_knowledge_promote(
 ) -> PromoteResult:
     """Make a candidate believed, if its gate holds. A refusal lists every reason and what is missing."""
     app = await visit.app()
+    elicited: Elicited = ""
+    if visit.ask is not None:
+        gate = await app.promoting.gate(id, target_status=target_status, verification_refs=verification_refs)
+        if gate.awaits_person:
+            elicited = await visit.ask(
+                f"{gate.id} would become {gate.target_status}, which takes a person's signature: run "
+                f"`pmm-mcp review show {gate.id}` on a terminal. Is that in your sense?"
+            )
     return await app.promoting.promote(
         id,
         verification_refs=verification_refs,
         reason=reason,
         target_status=target_status,
         call=await visit.call(request_id=request_id),
+        elicited=elicited,
     )
 
 

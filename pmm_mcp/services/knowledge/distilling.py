@@ -22,7 +22,7 @@ from pmm_mcp.queries.plans import Plan, carried_out, carry_out
 from pmm_mcp.retrieval.grammar import plain
 from pmm_mcp.retrieval.scope import Filters, Lexical
 from pmm_mcp.services.boundary import Boundary, masked_names
-from pmm_mcp.services.knowledge.dossier import beginning, existing, item_at, parse_refs, roles_of
+from pmm_mcp.services.knowledge.dossier import existing, item_at, parse_refs, refs_of, roles_of
 from pmm_mcp.services.results import Ref, Result
 
 HINTS_MAX: Final = 20
@@ -181,7 +181,7 @@ class _Proposed:
         anchor = widest(
             [Anchor(records[seq].anchor) for seq in event.supporting], here=self.call.place.visible
         )
-        refs = [Ref(id=public_id("ev", seq), text=beginning(records[seq])) for seq in cited]
+        refs = refs_of(records, cited)
         same: tuple[Item, ...] = yield knowledge.same_statement(self.texts["statement"].value, anchor=anchor)
         live = next((item for item in same if item.status not in _GONE), None)
         gone = tuple(item for item in same if item.status in _GONE)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from pmm_mcp.context.quoting import one_line
 from pmm_mcp.domain.anchors import Anchor
@@ -13,6 +14,7 @@ from pmm_mcp.domain.ids import KINDS, parse_id, public_id
 from pmm_mcp.domain.knowledge import REFS_MAX, Item
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.domain.reviews import YOUNG_US, proposal_digest, signed_bytes
+from pmm_mcp.domain.sizes import fitting
 from pmm_mcp.domain.tiers import Role, active_status
 from pmm_mcp.domain.times import microseconds
 from pmm_mcp.ports import Signatures
@@ -20,6 +22,8 @@ from pmm_mcp.queries import events, knowledge, memory, reviews
 from pmm_mcp.queries.memory import EvidenceRow
 from pmm_mcp.queries.plans import Plan
 from pmm_mcp.services.results import Ref
+
+REFS_BYTES: Final = 2_400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +148,7 @@ def dossier_of(proposal: Proposal, *, now_us: int, signatures: Signatures) -> Pl
         ),
         roles=roles,
         proposed=proposal.verification,
-        refs=[Ref(id=public_id("ev", seq), text=beginning(records[seq])) for seq in proposal.verification],
+        refs=refs_of(records, proposal.verification),
         policy=0 if policy is None else policy.seq,
         digest=digest,
         review=review,
@@ -214,7 +218,13 @@ def _piece(row: EvidenceRow, role: Role) -> Piece:
     )
 
 
+def refs_of(records: Mapping[int, Recorded], seqs: Sequence[int]) -> list[Ref]:
+    """Return what was cited, as far as an answer has room for it, so that a miscopied id shows."""
+    refs = [Ref(id=public_id("ev", seq), text=beginning(records[seq])) for seq in seqs]
+    return fitting(refs, bytes_max=REFS_BYTES)
+
+
 def beginning(record: Recorded) -> str:
-    """Return the first words of what was recorded, so that a miscopied id shows."""
+    """Return the first words of what was recorded."""
     text = next((text for text in record.texts.values() if text), record.kind)
     return one_line(text, chars_max=60)

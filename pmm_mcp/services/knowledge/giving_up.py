@@ -14,7 +14,7 @@ from pmm_mcp.domain.events.knowledge import (
     PromotionRefused,
 )
 from pmm_mcp.domain.gate import REVIEW_MISSING
-from pmm_mcp.domain.ids import parse_id, public_id
+from pmm_mcp.domain.ids import parse_id
 from pmm_mcp.domain.knowledge import Item
 from pmm_mcp.domain.records import Actor, Call, Draft, Recorded
 from pmm_mcp.domain.tiers import ReasonType, Status
@@ -22,7 +22,7 @@ from pmm_mcp.ports import Ledger, Signatures, Transaction
 from pmm_mcp.queries import events, knowledge
 from pmm_mcp.queries.plans import carry_out
 from pmm_mcp.services.boundary import Boundary
-from pmm_mcp.services.knowledge.dossier import Proposal, beginning, dossier_of, existing, item_at, parse_refs
+from pmm_mcp.services.knowledge.dossier import Proposal, dossier_of, existing, item_at, parse_refs, refs_of
 from pmm_mcp.services.knowledge.refusing import refuse
 from pmm_mcp.services.results import Ref, Result
 
@@ -125,7 +125,7 @@ class _GivingUp:
 
     def check_evidence(self, tx: Transaction) -> list[Ref]:
         records = carry_out(tx, existing(self.evidence))
-        return [Ref(id=public_id("ev", seq), text=beginning(records[seq])) for seq in self.evidence]
+        return refs_of(records, self.evidence)
 
     def repeats(self, tx: Transaction, item: Item) -> bool:
         """Say whether the last thing that happened to an item is just this, by the same caller."""

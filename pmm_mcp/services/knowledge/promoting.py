@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.errors import InvalidArgumentError, MoveNotAllowedError, RequestIdConflictError
-from pmm_mcp.domain.events.knowledge import KnowledgeDemoted, KnowledgePromoted
+from pmm_mcp.domain.events.knowledge import Elicited, KnowledgeDemoted, KnowledgePromoted
 from pmm_mcp.domain.gate import RULES_VERSION, Verdict, judge
 from pmm_mcp.domain.ids import parse_id
 from pmm_mcp.domain.knowledge import Item
@@ -33,6 +33,7 @@ class GateResult(Result):
     missing: list[str] = []
     requirements: Needs
     counts: dict[str, Counted] = {}
+    awaits_person: bool | None = None
 
 
 class PromoteResult(Result):
@@ -82,13 +83,23 @@ class PromoteService:
             missing=gate.missing,
             requirements=gate.requirements,
             counts=gate.counts,
+            awaits_person=verdict.awaits_person or None,
             head=head,
         )
 
     async def promote(
-        self, item_id: str, *, verification_refs: Sequence[str], reason: str, target_status: str, call: Call
+        self,
+        item_id: str,
+        *,
+        verification_refs: Sequence[str],
+        reason: str,
+        target_status: str,
+        call: Call,
+        elicited: Elicited = "",
     ) -> PromoteResult:
         """Make an item active if the gate holds; a refusal is recorded, and lists what is missing.
+
+        `elicited` is what someone answered in the client: it is recorded, and satisfies nothing.
 
         Raises:
             InvalidArgumentError: an argument is malformed, or the reason is empty.
@@ -104,6 +115,7 @@ class PromoteService:
             reason=await self.boundary.admit(reason.strip(), field="reason"),
             actor=call.actor,
             signatures=self.signatures,
+            elicited=elicited,
         )
         return await self.ledger.write(promotion.write, call=call, again=promotion.again)
 
@@ -115,6 +127,7 @@ class _Promotion:
     reason: Admitted
     actor: Actor
     signatures: Signatures
+    elicited: Elicited = ""
 
     def write(self, tx: Transaction) -> PromoteResult:
         dossier = self.dossier(tx)
@@ -180,6 +193,7 @@ class _Promotion:
             needs_review=verdict.awaits_person,
             reason=self.reason,
             session=self.actor.session,
+            elicited=self.elicited,
         )
         result = self.result(dossier, verdict, new=dossier.item.status, head=tx.next_seq - 1)
         return result.model_copy(update={"notice": refusal.notice})

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pmm_mcp.domain.admission import Admitted
-from pmm_mcp.domain.events.knowledge import Move, PromotionRefused
+from pmm_mcp.domain.events.knowledge import Elicited, Move, PromotionRefused
 from pmm_mcp.domain.gate import RULES_VERSION
 from pmm_mcp.domain.records import Draft
 from pmm_mcp.domain.tiers import ReasonType, Role
@@ -40,6 +40,7 @@ def refuse(
     reason: Admitted,
     session: str,
     reason_type: ReasonType | None = None,
+    elicited: Elicited = "",
 ) -> Refusal:
     """Record that a gate said no, unless it said exactly this to this session before."""
     item, roles = dossier.item, dossier.roles
@@ -56,6 +57,7 @@ def refuse(
         rules=RULES_VERSION,
         policy=dossier.policy,
         reason_type=reason_type,
+        elicited=elicited,
     )
     first = tx.ask(
         knowledge.same_refusal(item.item, session=session, proposal=event.proposal, since=item.since)
