@@ -130,3 +130,44 @@ def test_pain_11_nothing_is_cut_through_a_character() -> None:
     pieces: Sequence[str] = [cut("🍸" * 50, bytes_max=size) for size in range(8, 60)]
 
     assert all(set(piece.removesuffix(" …")) <= {"🍸"} for piece in pieces)
+
+
+@pytest.mark.parametrize("script", ["wide", "bells", "quotes"])
+async def test_governed_knowledge_answers_within_the_same_size(tmp_path: Path, script: str) -> None:
+    text = SCRIPTS[script]
+    async with room(tmp_path) as client:
+        refs = [
+            (await sized(client, "pmm_record", content=f"{n} {long(text, 300)}", source=long(text, 900)))[
+                "id"
+            ]
+            for n in range(100)
+        ]
+        for n in range(40):
+            item = await sized(
+                client,
+                "pmm_knowledge_distill",
+                statement=f"{n} {long(text, 270).replace(chr(10), ' ')}",
+                content=long(text, 5_000),
+                scope_constraints=long(text, 5_000),
+                tier="dao_tian",
+                supporting_refs=refs[:60],
+                counterexample_refs=refs[60:],
+                intent_tags=[f"{long(WIDE, 50)} {tag}" for tag in range(20)],
+            )
+        await sized(client, "pmm_knowledge_gate", id=item["id"], verification_refs=refs[:50])
+        await sized(client, "pmm_knowledge_promote", id=item["id"], verification_refs=refs, reason=text * 99)
+        await sized(client, "pmm_get", id=item["id"])
+        await sized(client, "pmm_knowledge_policy")
+        await sized(
+            client,
+            "pmm_knowledge_demote",
+            id=item["id"],
+            status="retired",
+            evidence_refs=refs,
+            reason=long(text, 5_000),
+            reason_type="unsafe",
+        )
+        await page_all(client, "pmm_knowledge_list", "items", limit=50)
+        await sized(client, "pmm_context", query=text, include_candidates=True, max_items=50)
+        await sized(client, "pmm_withdraw", id=refs[0], reason=long(text, 5_000))
+        await sized(client, "pmm_status", brief=False)
