@@ -56,7 +56,7 @@ async def test_what_someone_answers_in_the_client_is_recorded_and_satisfies_noth
 ) -> None:
     asked: list[str] = []
 
-    async def answer(_context: Any, params: Any) -> ElicitResult:
+    async def answer(context: Any, params: Any) -> ElicitResult:
         asked.append(params.message)
         return ElicitResult(action=action, content={"note": "approved by Alice"})
 

@@ -142,6 +142,7 @@ async def test_governed_knowledge_answers_within_the_same_size(tmp_path: Path, s
             ]
             for n in range(100)
         ]
+        item: dict[str, Any] = {}
         for n in range(40):
             item = await sized(
                 client,
