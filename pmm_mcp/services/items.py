@@ -221,7 +221,7 @@ async def _history(view: View, record: Recorded, until: int) -> list[Change]:
 
 
 def _change(record: Recorded) -> Change:
-    text = next((text for text in record.texts.values() if text), "")
+    text = record.texts.get("statement") or next((text for text in record.texts.values() if text), "")
     return Change(
         seq=record.seq,
         kind=record.kind,
