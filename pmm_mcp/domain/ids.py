@@ -54,6 +54,7 @@ def parse_id(text: str, *prefixes: Prefix) -> tuple[Prefix, int]:
 KINDS: Final[dict[Prefix, tuple[str, ...]]] = {
     "ev": ("evidence_recorded",),
     "kn": ("knowledge_distilled", "knowledge_raised"),
+    "card": ("card_created", "card_raised"),
     "rv": ("review_recorded",),
     "turn": ("user_message",),
     "msg": ("user_message", "assistant_message", "generation_failure", "late_reply"),

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from pmm_mcp.domain.anchors import GLOBAL, UNSCOPED, Anchor
 from pmm_mcp.domain.errors import InvalidArgumentError
@@ -14,6 +14,9 @@ from pmm_mcp.domain.tiers import ACTIVE, Status, Tier
 
 STATEMENT_CHARS_MAX: Final = 280
 REFS_MAX: Final = 100
+
+Form = Literal["kn", "card"]
+"""Knowledge, or a card: the same rules, told apart by the prefix of its id."""
 
 _END: Final = re.compile(r"[\s.!?…。！？]+\Z")
 
@@ -30,6 +33,9 @@ class Item:
     field: str
     anchor: Anchor
     since: int
+    form: Form = "kn"
+    made_from: int = 0
+    """The knowledge whose belief a card carries; both move together."""
     origin: int = 0
     """The item it was raised from."""
     session: str = ""
@@ -42,7 +48,7 @@ class Item:
     @property
     def id(self) -> str:
         """What a caller calls it."""
-        return public_id("kn", self.item)
+        return public_id(self.form, self.item)
 
     @property
     def is_active(self) -> bool:

@@ -33,7 +33,7 @@ def _read(root: str, path: str) -> FileRead | None:
         return None
     real = real_path(whole)
     inside = os.path.relpath(real, real_path(root)).replace(os.sep, "/")
-    if ".git" in inside.split("/"):
+    if ".git" in inside.casefold().split("/"):
         return None
     data = _content(real)
     if data is None:

@@ -2,25 +2,27 @@
 
 from collections.abc import Iterator
 
+from pmm_mcp.domain.events.cards import CardCreated, CardLinked, CardUnlinked
 from pmm_mcp.domain.events.knowledge import (
+    Candidate,
     KnowledgeDemoted,
-    KnowledgeDistilled,
     KnowledgePromoted,
     KnowledgePublished,
     KnowledgeRaised,
     KnowledgeRestored,
     KnowledgeRetired,
+    Moved,
     PromotionRefused,
 )
 from pmm_mcp.domain.events.ledger import SourceEvent, TextRedacted
-from pmm_mcp.domain.events.memory import EvidenceRecorded
+from pmm_mcp.domain.events.memory import EvidenceRecorded, EvidenceWithdrawn
 from pmm_mcp.domain.events.mind import ClaimAccepted, CommitmentClosed, ConceptBound
 from pmm_mcp.domain.events.review import ReviewRecorded, TeachingSigned
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.domain.tiers import Role
 from pmm_mcp.projections.changes import INTEGER, TEXT, Change, Insert, Table
 
-VERSION = 1
+VERSION = 3
 
 CITATIONS = Table(
     name="citations",
@@ -50,12 +52,40 @@ def _citations(record: Recorded) -> Iterator[tuple[str, int]]:
                 yield "answers", answers
             if source:
                 yield "source", source
+        case EvidenceWithdrawn(evidence=evidence):
+            yield "withdraws", evidence
         case ConceptBound(target=target):
             yield "binds", target
-        case KnowledgeDistilled() | KnowledgeRaised() as event:
+        case Candidate() | Moved() | PromotionRefused() | CardLinked() | CardUnlinked() as event:
+            yield from _of_knowledge(event)
+        case ReviewRecorded(item=item):
+            yield "reviews", item
+        case TeachingSigned(evidence=evidence):
+            yield "signs", evidence
+        case SourceEvent(mapped=mapped) if mapped is not None:
+            yield "source_of", mapped
+        case TextRedacted(target=target):
+            yield "redacts", target
+        case _:
+            return
+
+
+def _of_knowledge(
+    event: Candidate | Moved | PromotionRefused | CardLinked | CardUnlinked,
+) -> Iterator[tuple[str, int]]:
+    match event:
+        case Candidate() as event:
             yield from ((role, seq) for role in Role for seq in getattr(event, role))
             if isinstance(event, KnowledgeRaised):
                 yield "raised_from", event.origin
+            if isinstance(event, CardCreated) and event.from_item is not None:
+                yield "made_from", event.from_item
+        case CardLinked(item=item, evidence=evidence, role=role):
+            yield "links", item
+            yield role, evidence
+        case CardUnlinked(item=item, evidence=evidence):
+            yield "unlinks", item
+            yield "unlinked", evidence
         case KnowledgePromoted(item=item, linked=linked):
             yield "promotes", item
             yield from (("verification", seq) for seq in linked)
@@ -71,13 +101,5 @@ def _citations(record: Recorded) -> Iterator[tuple[str, int]]:
             yield "publishes", item
         case PromotionRefused(item=item):
             yield "refuses", item
-        case ReviewRecorded(item=item):
-            yield "reviews", item
-        case TeachingSigned(evidence=evidence):
-            yield "signs", evidence
-        case SourceEvent(mapped=mapped) if mapped is not None:
-            yield "source_of", mapped
-        case TextRedacted(target=target):
-            yield "redacts", target
         case _:
             return

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from pmm_mcp.domain.events.cards import CardCreated, CardLinked, CardUnlinked
 from pmm_mcp.domain.events.knowledge import (
     Candidate,
     KnowledgeDemoted,
@@ -16,13 +17,13 @@ from pmm_mcp.domain.events.knowledge import (
 )
 from pmm_mcp.domain.events.ledger import TextRedacted
 from pmm_mcp.domain.events.review import ReviewRecorded
-from pmm_mcp.domain.knowledge import statement_key
+from pmm_mcp.domain.knowledge import Form, statement_key
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.domain.tiers import Role, Status
 from pmm_mcp.domain.words import is_content_word, query_terms
 from pmm_mcp.projections.changes import INTEGER, TEXT, Change, Insert, Table, Update, Value
 
-VERSION = 1
+VERSION = 2
 
 KNOWLEDGE = Table(
     name="knowledge",
@@ -32,12 +33,14 @@ KNOWLEDGE = Table(
         "statement": TEXT,
         "statement_key": TEXT,
         "statement_terms": INTEGER,
+        "form": TEXT,
+        "made_from": INTEGER,
         "origin": INTEGER,
         "session": TEXT,
         "worktree": TEXT,
         "commit_id": TEXT,
     },
-    indexes=(("statement_key",), ("origin",)),
+    indexes=(("statement_key",), ("origin",), ("made_from",)),
 )
 KNOWLEDGE_STATES = Table(
     name="knowledge_states",
@@ -47,6 +50,7 @@ KNOWLEDGE_STATES = Table(
         "from_seq": INTEGER,
         "to_seq": INTEGER,
         "status": TEXT,
+        "form": TEXT,
         "tier": TEXT,
         "domain": TEXT,
         "field": TEXT,
@@ -96,9 +100,23 @@ def project(record: Recorded) -> Iterator[Change]:
     """Follow each item from its birth through every decision about it."""
     match record.event:
         case KnowledgeDistilled() as event:
-            yield from _born(record, event, origin=None)
+            yield from _born(record, event)
         case KnowledgeRaised() as event:
             yield from _born(record, event, origin=event.origin)
+        case CardCreated() as event:
+            yield from _born(record, event, made_from=event.from_item)
+        case CardLinked() as event:
+            for item in filter(None, (event.item, event.twin)):
+                yield _link(item, event.evidence, event.role, record.seq)
+        case CardUnlinked() as event:
+            for item in filter(None, (event.item, event.twin)):
+                current: dict[str, Value] = {
+                    "item": item,
+                    "evidence": event.evidence,
+                    "role": event.role,
+                    "to_seq": None,
+                }
+                yield Update(KNOWLEDGE_LINKS, current, {"to_seq": record.seq})
         case KnowledgePromoted() as event:
             yield from _moved(record, event)
             for evidence in event.linked:
@@ -135,7 +153,9 @@ def project(record: Recorded) -> Iterator[Change]:
             return
 
 
-def _born(record: Recorded, event: Candidate, *, origin: int | None) -> Iterator[Change]:
+def _born(
+    record: Recorded, event: Candidate, *, origin: int | None = None, made_from: int | None = None
+) -> Iterator[Change]:
     statement = record.texts["statement"]
     yield Insert(
         KNOWLEDGE,
@@ -144,6 +164,8 @@ def _born(record: Recorded, event: Candidate, *, origin: int | None) -> Iterator
             "statement": statement,
             "statement_key": None if statement is None else statement_key(statement),
             "statement_terms": len([term for term in query_terms(statement or "") if is_content_word(term)]),
+            "form": _form(record),
+            "made_from": made_from,
             "origin": origin,
             "session": record.actor.session,
             "worktree": event.worktree,
@@ -157,6 +179,7 @@ def _born(record: Recorded, event: Candidate, *, origin: int | None) -> Iterator
             "from_seq": record.seq,
             "to_seq": None,
             "status": Status.CANDIDATE,
+            "form": _form(record),
             "tier": event.tier,
             "domain": event.domain,
             "field": event.field,
@@ -170,6 +193,10 @@ def _born(record: Recorded, event: Candidate, *, origin: int | None) -> Iterator
             yield _link(record.seq, evidence, role, record.seq)
 
 
+def _form(record: Recorded) -> Form:
+    return "card" if record.kind.startswith("card_") else "kn"
+
+
 def _moved(record: Recorded, event: Moved, *, for_review: bool = False) -> Iterator[Change]:
     yield Update(KNOWLEDGE_STATES, {"item": event.item, "to_seq": None}, {"to_seq": record.seq})
     yield Insert(
@@ -179,6 +206,7 @@ def _moved(record: Recorded, event: Moved, *, for_review: bool = False) -> Itera
             "from_seq": record.seq,
             "to_seq": None,
             "status": event.to_status,
+            "form": _form(record),
             "tier": event.tier,
             "domain": event.domain,
             "field": event.field,

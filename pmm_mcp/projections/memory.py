@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from pmm_mcp.domain.events.knowledge import (
+    Candidate,
     KnowledgeDemoted,
-    KnowledgeDistilled,
     KnowledgePromoted,
     KnowledgePublished,
-    KnowledgeRaised,
     KnowledgeRestored,
     KnowledgeRetired,
 )
@@ -38,7 +37,7 @@ from pmm_mcp.projections.changes import (
     Update,
 )
 
-VERSION = 2
+VERSION = 3
 
 DOCUMENTS = Table(
     name="documents",
@@ -118,7 +117,7 @@ def project(record: Recorded) -> Iterator[Change]:
             yield from _document(record, kind="reflection", text="summary")
         case LifetimeMemory():
             yield from _document(record, kind="reflection", text="memory")
-        case KnowledgeDistilled() | KnowledgeRaised() as event:
+        case Candidate() as event:
             yield from _knowledge(record, event)
         case (
             KnowledgePromoted()
@@ -129,7 +128,7 @@ def project(record: Recorded) -> Iterator[Change]:
         ):
             now = {"status": event.to_status, "anchor": record.anchor, "domain": event.domain}
             yield Update(DOCUMENTS, {"doc": event.item}, now)
-            if isinstance(event, KnowledgePublished):
+            if isinstance(event, KnowledgePublished) and not _is_of_card(record):
                 yield Increment(DOCUMENT_COUNTS, {"anchor": event.from_anchor}, "total", -1)
                 yield Increment(DOCUMENT_COUNTS, {"anchor": record.anchor}, "total")
         case TextRedacted() as event:
@@ -240,14 +239,20 @@ def _gone(doc: int) -> Iterator[Change]:
     yield Unindex(doc)
 
 
-def _knowledge(record: Recorded, event: KnowledgeDistilled | KnowledgeRaised) -> Iterator[Change]:
-    yield Increment(DOCUMENT_COUNTS, {"anchor": record.anchor}, "total")
+def _is_of_card(record: Recorded) -> bool:
+    """Say whether an event is about a card: a context may show it, a search never does."""
+    return record.kind.startswith("card_")
+
+
+def _knowledge(record: Recorded, event: Candidate) -> Iterator[Change]:
+    if not _is_of_card(record):
+        yield Increment(DOCUMENT_COUNTS, {"anchor": record.anchor}, "total")
     statement, content = record.texts["statement"], record.texts["content"]
     yield Insert(
         DOCUMENTS,
         {
             "doc": record.seq,
-            "kind": "knowledge",
+            "kind": "card" if _is_of_card(record) else "knowledge",
             "anchor": record.anchor,
             "conversation": record.conversation,
             "speaker": None,

@@ -13,7 +13,7 @@ from pmm_mcp.queries.rows import column, named, number, scalar
 
 _COLUMNS = (
     "k.item, k.statement, s.tier, s.status, s.domain, s.field, s.anchor, s.from_seq, k.origin, k.session, "
-    "k.worktree, k.commit_id, s.signed, s.for_review"
+    "k.worktree, k.commit_id, s.signed, s.for_review, k.form, k.made_from"
 )
 _SELECT = f"SELECT {_COLUMNS} FROM knowledge AS k CROSS JOIN knowledge_states AS s ON s.item = k.item"
 _STANDING = f"SELECT {_COLUMNS} FROM knowledge_states AS s JOIN knowledge AS k ON k.item = s.item"
@@ -35,6 +35,7 @@ class Listing:
     """What a list of items is narrowed to; empty parts do not narrow."""
 
     anchors: Sequence[str] | None = None
+    form: str = ""
     tier: str = ""
     statuses: Sequence[str] = ()
     domain: str = ""
@@ -68,7 +69,12 @@ def page(listing: Listing, *, limit: int) -> Query[tuple[Item, ...]]:
             places, found = named(values, prefix=name[:1])
             conditions.append(f"s.{name} IN ({places})")
             params |= found
-    for name, value in (("tier", listing.tier), ("domain", listing.domain), ("field", listing.field)):
+    for name, value in (
+        ("form", listing.form),
+        ("tier", listing.tier),
+        ("domain", listing.domain),
+        ("field", listing.field),
+    ):
         if value:
             conditions.append(f"s.{name} = :{name}")
             params[name] = value
@@ -93,6 +99,15 @@ def raised_from(origin: int) -> Query[tuple[Item, ...]]:
     return Query(
         f"{_SELECT} WHERE k.origin = :origin AND s.to_seq IS NULL ORDER BY k.item DESC",
         {"origin": origin},
+        _items,
+    )
+
+
+def carrying(item: int) -> Query[tuple[Item, ...]]:
+    """Ask which cards were made from knowledge, newest first."""
+    return Query(
+        f"{_SELECT} WHERE k.made_from = :item AND s.to_seq IS NULL ORDER BY k.item DESC",
+        {"item": item},
         _items,
     )
 
@@ -222,9 +237,11 @@ def _items(rows: Sequence[Row]) -> tuple[Item, ...]:
             commit=commit,
             is_signed=bool(signed),
             for_review=bool(for_review),
+            form=form,
+            made_from=made_from or 0,
         )
         for item, statement, tier, status, domain, field, anchor, since, origin, session, worktree, commit,
-        signed, for_review in rows
+        signed, for_review, form, made_from in rows
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pmm_mcp.context.quoting import one_line
 from pmm_mcp.domain.admission import Admitted
-from pmm_mcp.domain.anchors import Anchor
+from pmm_mcp.domain.anchors import Anchor, Place
 from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError, RequestIdConflictError
 from pmm_mcp.domain.events import Event
 from pmm_mcp.domain.events.memory import Domain, EvidenceRecorded, Origin, Provenance
@@ -16,7 +16,7 @@ from pmm_mcp.domain.records import Call, Draft, Recorded
 from pmm_mcp.domain.sources import EventSource, FileSource, parse_source
 from pmm_mcp.domain.times import instant
 from pmm_mcp.domain.words import compare_words, passages
-from pmm_mcp.ports import Files, Ledger, Transaction, View
+from pmm_mcp.ports import FileRead, Files, Ledger, Transaction, View
 from pmm_mcp.queries import events, memory
 from pmm_mcp.queries.plans import Plan, carried_out, carry_out
 from pmm_mcp.retrieval.grammar import plain
@@ -129,17 +129,8 @@ class RecordService:
             return piece
         place = piece.call.place
         found = await self.files.read(place, named.path)
-        if found is None:
-            # Whatever is no file may be meant as anything; what looks like one deserves a word.
-            looks_like_one = named.first or "/" in named.path or "." in named.path
-            where = (
-                "is no file of this checkout" if place.worktree else "was not looked for: no checkout here"
-            )
-            unread = f"source {named.path!r} {where}, so it is kept as a citation and counts as unresolved"
-            return replace(piece, notice=unread if looks_like_one else "")
-        if named.last > found.lines:
-            unread = f"source {named.path!r} has {found.lines} lines, so line {named.last} is unresolved"
-            return replace(piece, notice=unread)
+        if found is None or named.last > found.lines:
+            return replace(piece, notice=_unread(named, found, place))
         event = piece.event.model_copy(
             update={
                 "origin": Origin.FILE,
@@ -184,15 +175,14 @@ class _Piece:
         if found.same is not None:
             return self.duplicate(found.same, found, head=tx.next_seq - 1)
         (record,) = tx.append(Draft(found.event, self.texts, anchor=self.anchor))
-        return self.result(record.seq, found, head=record.seq)
+        return self.result(record.seq, found, origin=found.event.origin, head=record.seq)
 
     def again(self, tx: Transaction, recorded: Recorded) -> RecordResult:
         if not self.is_what_became(recorded):
             raise RequestIdConflictError(recorded.request_id)
         found = carry_out(tx, self.plan())
-        result = self.result(recorded.seq, found, head=tx.next_seq - 1)
-        is_resolved = getattr(recorded.event, "origin", Origin.CITED) is not Origin.CITED
-        return result.model_copy(update={"repeated": True, "source_resolved": is_resolved})
+        result = self.result(recorded.seq, found, origin=_origin(recorded), head=tx.next_seq - 1)
+        return result.model_copy(update={"repeated": True})
 
     def is_what_became(self, recorded: Recorded) -> bool:
         """Say whether this very piece was recorded so; a text that was removed since may have been any.
@@ -238,21 +228,21 @@ class _Piece:
     def duplicate(self, same: Recorded, found: "_Found", *, head: int) -> RecordResult:
         """Answer with the piece that is there, and say what of this one it does not have."""
         lost = ", ".join(_lost(self.event, same.event))
-        notice = (
-            f"recorded before and left as it is, without what this call says of: {lost}" if lost else None
-        )
-        result = self.result(same.seq, found, head=head)
-        is_resolved = getattr(same.event, "origin", Origin.CITED) is not Origin.CITED
-        return result.model_copy(update={"duplicate": True, "notice": notice, "source_resolved": is_resolved})
+        left = f"recorded before and left as it is, without what this call says of: {lost}" if lost else ""
+        result = self.result(same.seq, found, origin=_origin(same), head=head)
+        notice = "; ".join(filter(None, (result.notice, left))) or None
+        return result.model_copy(update={"duplicate": True, "notice": notice})
 
-    def result(self, seq: int, found: "_Found", *, head: int) -> RecordResult:
+    def result(self, seq: int, found: "_Found", *, origin: Origin, head: int) -> RecordResult:
+        """Answer with a piece whose source is this; one that was read once stays resolved."""
+        is_resolved = origin is not Origin.CITED
         return RecordResult(
             id=public_id("ev", seq) if seq else "",
             masked=masked_names(*self.texts.values()),
             anchor=self.anchor,
-            source_resolved=found.event.origin is not Origin.CITED,
+            source_resolved=is_resolved,
             refs=found.refs or None,
-            notice=self.notice or None,
+            notice=None if is_resolved else self.notice or None,
             head=head,
         )
 
@@ -264,6 +254,25 @@ class _Found:
     event: EvidenceRecorded
     refs: list[Ref]
     same: Recorded | None
+
+
+def _unread(named: FileSource, found: FileRead | None, place: Place) -> str:
+    """Say why a file is cited only, and what to do. What looks like no file may be meant as anything."""
+    if found is not None:
+        why = f"has {found.lines} lines, and no line {named.last}"
+        hint = "record it again with the lines it has, or with none"
+    elif not (named.first or "/" in named.path or "." in named.path):
+        return ""
+    elif place.worktree is None:
+        why, hint = "was not looked for: no checkout here", "record it again with a cwd in its checkout"
+    else:
+        why, hint = "is no file of this checkout", "record it again with a path of the checkout"
+    return f"source {named.path!r} {why}, so it is kept as a citation and counts as unresolved; {hint}"
+
+
+def _origin(record: Recorded) -> Origin:
+    """Return what the source of a recorded piece was found to be."""
+    return record.event.origin if isinstance(record.event, EvidenceRecorded) else Origin.CITED
 
 
 def _resolved(event: EvidenceRecorded, source: Recorded) -> EvidenceRecorded:
@@ -284,7 +293,7 @@ async def _rehearse(view: View, piece: _Piece) -> RecordResult:
     """Answer as if it had been recorded."""
     found, head = await carried_out(view, piece.plan()), await view.ask(events.head())
     if found.same is None:
-        result = piece.result(0, found, head=head)
+        result = piece.result(0, found, origin=found.event.origin, head=head)
     else:
         result = piece.duplicate(found.same, found, head=head)
     notices = ["dry run: nothing was written", result.notice]

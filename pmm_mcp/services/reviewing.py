@@ -9,7 +9,7 @@ from pmm_mcp.domain.errors import NotFoundError, ReviewRefusedError
 from pmm_mcp.domain.events.knowledge import Candidate, PromotionRefused
 from pmm_mcp.domain.events.review import Decision, ReviewedMove, ReviewRecorded
 from pmm_mcp.domain.gate import judge
-from pmm_mcp.domain.ids import parse_id, public_id
+from pmm_mcp.domain.ids import public_id
 from pmm_mcp.domain.knowledge import Item
 from pmm_mcp.domain.records import Call, Draft, Recorded
 from pmm_mcp.domain.tiers import GLOSSES, Role
@@ -19,7 +19,7 @@ from pmm_mcp.queries.knowledge import Listing
 from pmm_mcp.queries.memory import EvidenceRow
 from pmm_mcp.queries.plans import Plan, carried_out, carry_out
 from pmm_mcp.services.boundary import Boundary
-from pmm_mcp.services.knowledge.dossier import Dossier, Proposal, dossier_of, item_at
+from pmm_mcp.services.knowledge.dossier import Dossier, Proposal, dossier_of, item_at, parse_item
 from pmm_mcp.services.results import Part, Result
 from pmm_mcp.services.reviewers import UNSIGNED, Sign, check_signer, is_young, signed
 
@@ -129,9 +129,9 @@ class ReviewService:
             NotFoundError: there is no such item, or nothing of it waits.
 
         """
-        _, seq = parse_id(item_id, "kn")
+        form, seq = parse_item(item_id)
         async with self.ledger.reader.view() as view:
-            item = await carried_out(view, item_at(seq))
+            item = await carried_out(view, item_at(seq, form))
             asked = await self._asked(view, seq, move=move)
             record = asked[0] if asked else None
             if record is None and not await self._is_to_uphold(view, item):
@@ -174,8 +174,8 @@ class ReviewService:
             raise ReviewRefusedError(
                 f"the key {key} is younger than a day", hint="Until then the first reviewer's key approves."
             )
-        _, seq = parse_id(case.id, "kn")
-        item = carry_out(tx, item_at(seq))
+        form, seq = parse_item(case.id)
+        item = carry_out(tx, item_at(seq, form))
         asked = tx.ask(knowledge.proposals(item=seq, limit=WAITING_MAX))
         records = tx.ask(events.by_seqs(asked))
         record = next((records[one] for one in asked if _is_of(records[one], case.move, case.to)), None)
@@ -232,10 +232,10 @@ class ReviewService:
 def _proposal(item: Item, record: Recorded | None) -> Proposal:
     """Return what a person is asked: what was refused, or to let an item stand as it is."""
     if record is None or not isinstance(record.event, PromotionRefused):
-        return Proposal(item=item.item, move="uphold", to=item.status)
+        return Proposal(item=item.item, form=item.form, move="uphold", to=item.status)
     event = record.event
     verification = event.verification if event.move == "promote" else ()
-    return Proposal(item=item.item, move=event.move, to=event.to, verification=verification)
+    return Proposal(item=item.item, form=item.form, move=event.move, to=event.to, verification=verification)
 
 
 def _is_of(record: Recorded, move: str, to: str) -> bool:

@@ -81,7 +81,12 @@ class _Withdrawal:
         return self.result(tx)
 
     def again(self, tx: Transaction, recorded: Recorded) -> WithdrawResult:
-        if getattr(recorded.event, "evidence", None) != self.evidence:
+        event = recorded.event
+        if (
+            not isinstance(event, EvidenceWithdrawn)
+            or event.evidence != self.evidence
+            or recorded.texts.get("reason") not in (self.reason.value, None)
+        ):
             raise RequestIdConflictError(recorded.request_id)
         return self.result(tx).model_copy(update={"repeated": True})
 

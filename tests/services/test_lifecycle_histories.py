@@ -51,7 +51,6 @@ WANTED: Final = {
     "knowledge_promoted",
     "knowledge_demoted",
     "knowledge_retired",
-    "knowledge_restored",
     "knowledge_published",
     "promotion_refused",
 }

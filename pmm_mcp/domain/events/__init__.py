@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, cast, get_args
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from pmm_mcp.domain.events.base import EventBody
+from pmm_mcp.domain.events.cards import CardEvent
 from pmm_mcp.domain.events.knowledge import KnowledgeEvent
 from pmm_mcp.domain.events.ledger import LedgerEvent
 from pmm_mcp.domain.events.memory import MemoryEvent
@@ -14,7 +15,7 @@ from pmm_mcp.domain.events.review import ReviewEvent
 from pmm_mcp.domain.events.turn import TurnEvent
 from pmm_mcp.domain.events.upcast import upcast
 
-Event = LedgerEvent | TurnEvent | MindEvent | MemoryEvent | KnowledgeEvent | ReviewEvent
+Event = LedgerEvent | TurnEvent | MindEvent | MemoryEvent | KnowledgeEvent | CardEvent | ReviewEvent
 
 EVENT_TYPES: Final[Mapping[str, type[EventBody]]] = {
     event.model_fields["kind"].default: event for event in get_args(Event)

@@ -96,6 +96,10 @@ def _conditions(anchors: Sequence[str] | None, filters: Filters) -> tuple[str, d
         one_of("anchor", anchors, "anchor")
     if filters.kinds:
         one_of("kind", filters.kinds, "kind")
+    else:
+        conditions.append(
+            "d.kind <> 'card'"
+        )  # A card is found by its evidence, or by the knowledge it carries.
     for column, value in filters.equal.items():
         conditions.append(f"d.{column} = :{column}")
         params[column] = value

@@ -8,10 +8,11 @@ from pmm_mcp.context.quoting import one_line
 from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.anchors import Anchor
 from pmm_mcp.domain.errors import InvalidArgumentError, MoveNotAllowedError, RequestIdConflictError
+from pmm_mcp.domain.events.cards import CardRaised
 from pmm_mcp.domain.events.knowledge import Candidate, KnowledgeDistilled, KnowledgeRaised
 from pmm_mcp.domain.events.memory import Domain
-from pmm_mcp.domain.ids import parse_id, public_id
-from pmm_mcp.domain.knowledge import Item, one_statement, widest
+from pmm_mcp.domain.ids import public_id
+from pmm_mcp.domain.knowledge import Form, Item, one_statement, widest
 from pmm_mcp.domain.names import name
 from pmm_mcp.domain.records import Call, Draft, Recorded
 from pmm_mcp.domain.tiers import GLOSSES, Role, Status, Tier, parse_tier, tier_above
@@ -22,7 +23,7 @@ from pmm_mcp.queries.plans import Plan, carried_out, carry_out
 from pmm_mcp.retrieval.grammar import plain
 from pmm_mcp.retrieval.scope import Filters, Lexical
 from pmm_mcp.services.boundary import Boundary, masked_names
-from pmm_mcp.services.knowledge.dossier import existing, item_at, parse_refs, refs_of, roles_of
+from pmm_mcp.services.knowledge.dossier import existing, item_at, parse_item, parse_refs, refs_of, roles_of
 from pmm_mcp.services.results import Ref, Result
 
 HINTS_MAX: Final = 20
@@ -118,7 +119,7 @@ class DistillService:
             NotFoundError: there is no such item.
 
         """
-        _, origin = parse_id(item_id, "kn")
+        form, origin = parse_item(item_id)
         if not reason.strip():
             raise InvalidArgumentError("reason is empty", hint="Say why it holds more widely.")
         texts = {"reason": await self.boundary.admit(reason.strip(), field="reason")}
@@ -126,7 +127,7 @@ class DistillService:
             texts["statement"] = await self.boundary.admit(one_statement(statement), field="statement")
         if content.strip():
             texts["content"] = await self.boundary.admit(content, field="content")
-        raising = _Raising(origin=origin, texts=texts, call=call)
+        raising = _Raising(origin=origin, form=form, texts=texts, call=call)
         return await self.ledger.write(raising.write, call=call, again=raising.again)
 
     async def _texts(self, statement: str, content: str, *, scope: str) -> Mapping[str, Admitted]:
@@ -228,7 +229,11 @@ class _Proposed:
             names = ", ".join(public_id("ev", one) for one in found.inherited)
             notices.append(f"said before and given up: it inherits the counterexamples {names}")
         return DistillResult(
-            id=public_id("kn", seq) if seq else "",
+            id=public_id("kn", seq)
+            if found.same is None and seq
+            else ""
+            if found.same is None
+            else found.same.id,
             created=found.same is None and bool(seq),
             status=Status.CANDIDATE if found.same is None else found.same.status,
             tier=self.event.tier if found.same is None else found.same.tier,
@@ -243,11 +248,12 @@ class _Proposed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Raising:
     origin: int
+    form: Form
     texts: Mapping[str, Admitted]
     call: Call
 
     def write(self, tx: Transaction) -> RaiseResult:
-        origin = carry_out(tx, item_at(self.origin))
+        origin = carry_out(tx, item_at(self.origin, self.form))
         tier = _tier_above(origin)
         births = tx.ask(events.by_seqs([self.origin]))
         birth = births[self.origin]
@@ -267,14 +273,17 @@ class _Raising:
         taken = [
             one
             for one in tx.ask(knowledge.same_statement(texts["statement"].value, anchor=origin.anchor))
-            if one.status not in _GONE and one.item != self.origin
+            if one.status not in _GONE
+            and one.item not in (self.origin, origin.made_from)
+            and one.made_from != self.origin
         ]
         if taken:
             raise MoveNotAllowedError(
                 f"{taken[0].id} says this here already", hint="Say it differently, or use that one."
             )
         roles, _ = carry_out(tx, roles_of(self.origin))
-        event = KnowledgeRaised(
+        shape = KnowledgeRaised if self.form == "kn" else CardRaised
+        event = shape(
             tier=tier,
             domain=origin.domain,
             field=origin.field,
@@ -291,7 +300,7 @@ class _Raising:
         )
         (record,) = tx.append(Draft(event, texts, anchor=origin.anchor))
         return RaiseResult(
-            id=public_id("kn", record.seq),
+            id=public_id(self.form, record.seq),
             from_id=origin.id,
             tier=tier,
             status=Status.CANDIDATE,
@@ -303,14 +312,14 @@ class _Raising:
         event = recorded.event
         if not isinstance(event, KnowledgeRaised) or event.origin != self.origin:
             raise RequestIdConflictError(recorded.request_id)
-        item = carry_out(tx, item_at(recorded.seq))
+        item = carry_out(tx, item_at(recorded.seq, self.form))
         return _raised(item, created=True, head=tx.next_seq - 1).model_copy(update={"repeated": True})
 
 
 def _raised(item: Item, *, created: bool, head: int) -> RaiseResult:
     return RaiseResult(
         id=item.id,
-        from_id=public_id("kn", item.origin),
+        from_id=public_id(item.form, item.origin),
         tier=item.tier,
         status=item.status,
         created=created,

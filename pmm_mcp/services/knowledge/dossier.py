@@ -11,7 +11,7 @@ from pmm_mcp.domain.events.ledger import LedgerOpened
 from pmm_mcp.domain.events.review import ReviewRecorded
 from pmm_mcp.domain.gate import FLOOR, Case, Piece
 from pmm_mcp.domain.ids import KINDS, parse_id, public_id
-from pmm_mcp.domain.knowledge import REFS_MAX, Item
+from pmm_mcp.domain.knowledge import REFS_MAX, Form, Item
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.domain.reviews import YOUNG_US, proposal_digest, signed_bytes
 from pmm_mcp.domain.sizes import fitting
@@ -49,6 +49,7 @@ class Proposal:
     """What is to become of an item: the move, where to, and the verifications that come with it."""
 
     item: int
+    form: Form = "kn"
     move: str = "promote"
     to: str = ""
     """A status or an anchor word; the active status of its tier when empty."""
@@ -85,19 +86,38 @@ def existing(seqs: Sequence[int]) -> Plan[Mapping[int, Recorded]]:
     return records
 
 
-def item_at(item: int) -> Plan[Item]:
+def parse_item(item_id: str) -> tuple[Form, int]:
+    """Return which form of item an id names, and its seq.
+
+    Raises:
+        InvalidArgumentError: it is no id of knowledge or of a card.
+
+    """
+    prefix, seq = parse_id(item_id, "kn", "card")
+    return ("card" if prefix == "card" else "kn"), seq
+
+
+def item_at(item: int, form: Form) -> Plan[Item]:
     """Find an item as it stands.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is none, or it has another prefix.
 
     """
     found: Item | None = yield knowledge.by_seq(item)
-    if found is None:
+    if found is None or found.form != form:
         raise NotFoundError(
-            f"the ledger holds no {public_id('kn', item)}", hint="Find ids with pmm_knowledge_list."
+            f"the ledger holds no {public_id(form, item)}", hint="Find ids with pmm_knowledge_list."
         )
     return found
+
+
+def twin_of(item: Item) -> Plan[Item | None]:
+    """Find what carries the same belief: of a card its knowledge, of knowledge its card."""
+    if item.form == "card":
+        return (yield knowledge.by_seq(item.made_from)) if item.made_from else None
+    cards: tuple[Item, ...] = yield knowledge.carrying(item.item)
+    return cards[0] if cards else None
 
 
 def roles_of(item: int) -> Plan[tuple[dict[Role, tuple[int, ...]], frozenset[int]]]:
@@ -114,7 +134,9 @@ def dossier_of(proposal: Proposal, *, now_us: int, signatures: Signatures) -> Pl
         NotFoundError: the item, or a piece of evidence, is not there.
 
     """
-    item = yield from item_at(proposal.item)
+    item = yield from item_at(proposal.item, proposal.form)
+    # A card carries the belief of the knowledge it was made from, and that belief is as old as it is.
+    belief: Item = (yield knowledge.by_seq(item.made_from)) if item.made_from else item
     roles, answered = yield from roles_of(item.item)
     known = set(roles[Role.VERIFICATION])
     roles[Role.VERIFICATION] = tuple(sorted(known | set(proposal.verification)))
@@ -135,10 +157,10 @@ def dossier_of(proposal: Proposal, *, now_us: int, signatures: Signatures) -> Pl
         case=Case(
             tier=item.tier,
             status=item.status,
-            born=item.item,
-            session=item.session,
-            worktree=item.worktree,
-            commit=item.commit,
+            born=belief.item,
+            session=belief.session,
+            worktree=belief.worktree,
+            commit=belief.commit,
             pieces=[_piece(rows[seq], role) for role, cited in roles.items() for seq in cited],
             requirements=requirements,
             demoted_at=demoted_at,

@@ -14,16 +14,24 @@ from pmm_mcp.domain.events.knowledge import (
     PromotionRefused,
 )
 from pmm_mcp.domain.gate import REVIEW_MISSING
-from pmm_mcp.domain.ids import parse_id
-from pmm_mcp.domain.knowledge import Item
-from pmm_mcp.domain.records import Actor, Call, Draft, Recorded
+from pmm_mcp.domain.knowledge import Form, Item
+from pmm_mcp.domain.records import Actor, Call, Recorded
 from pmm_mcp.domain.tiers import ReasonType, Status
 from pmm_mcp.ports import Ledger, Signatures, Transaction
 from pmm_mcp.queries import events, knowledge
 from pmm_mcp.queries.plans import carry_out
 from pmm_mcp.services.boundary import Boundary
-from pmm_mcp.services.knowledge.dossier import Proposal, dossier_of, existing, item_at, parse_refs, refs_of
+from pmm_mcp.services.knowledge.dossier import (
+    Proposal,
+    dossier_of,
+    existing,
+    item_at,
+    parse_item,
+    parse_refs,
+    refs_of,
+)
 from pmm_mcp.services.knowledge.refusing import refuse
+from pmm_mcp.services.knowledge.twins import move as move_together
 from pmm_mcp.services.results import Ref, Result
 
 _NO_COUNTEREXAMPLE: Final = frozenset({ReasonType.OBSOLETE, ReasonType.SUPERSEDED})
@@ -74,8 +82,10 @@ class DemoteService:
             raise InvalidArgumentError(
                 f"status: {status[:40]!r} is not one", hint="Use demoted, or retired for good."
             )
+        form, seq = parse_item(item_id)
         giving_up = moves[status.strip().lower()](
-            item=parse_id(item_id, "kn")[1],
+            item=seq,
+            form=form,
             evidence=parse_refs(evidence_refs, argument="evidence_refs"),
             reason=await self._reason(reason),
             reason_type=_reason_type(reason_type),
@@ -93,8 +103,10 @@ class DemoteService:
             NotFoundError: there is no such item.
 
         """
+        form, seq = parse_item(item_id)
         restoring = _Restoring(
-            item=parse_id(item_id, "kn")[1],
+            item=seq,
+            form=form,
             reason=await self._reason(reason),
             actor=call.actor,
             signatures=self.signatures,
@@ -110,6 +122,7 @@ class DemoteService:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _GivingUp:
     item: int
+    form: Form
     reason: Admitted
     actor: Actor
     signatures: Signatures
@@ -138,7 +151,7 @@ class _GivingUp:
 
     def ask_a_person(self, tx: Transaction, item: Item, *, move: Move, to: Status) -> int | DemoteResult:
         """Return the signature that approves a move, or the refusal."""
-        proposal = Proposal(item=item.item, move=move, to=to)
+        proposal = Proposal(item=item.item, form=item.form, move=move, to=to)
         dossier = carry_out(tx, dossier_of(proposal, now_us=tx.now_us, signatures=self.signatures))
         if dossier.review is not None:
             return dossier.review
@@ -166,7 +179,7 @@ class _GivingUp:
         event = recorded.event
         if getattr(event, "item", None) != self.item:
             raise RequestIdConflictError(recorded.request_id)
-        item = carry_out(tx, item_at(self.item))
+        item = carry_out(tx, item_at(self.item, self.form))
         result = _result(item, new=item.status, head=tx.next_seq - 1)
         if isinstance(event, PromotionRefused):
             return result.model_copy(update={"missing": [_REVIEW], "repeated": True})
@@ -181,7 +194,7 @@ class _Demotion(_GivingUp):
     """Active knowledge is no longer believed."""
 
     def write(self, tx: Transaction) -> DemoteResult:
-        item = carry_out(tx, item_at(self.item))
+        item = carry_out(tx, item_at(self.item, self.form))
         refs = self.check_evidence(tx)
         if not self.evidence:
             raise InvalidArgumentError(
@@ -208,8 +221,8 @@ class _Demotion(_GivingUp):
             counterexample=self.counterexample,
             for_review=item.is_signed,
         )
-        tx.append(Draft(event, {"reason": self.reason}, anchor=item.anchor))
-        moved = self.bring_back(tx, item)
+        moved = move_together(tx, item, event, self.reason, anchor=item.anchor)
+        moved += self.bring_back(tx, item)
         result = _result(item, new=Status.DEMOTED, head=tx.next_seq - 1)
         notice = "a person signed for it, so a reviewer will look at this" if item.is_signed else None
         return result.model_copy(update={"moved_with": moved, "refs": refs, "notice": notice})
@@ -218,7 +231,7 @@ class _Demotion(_GivingUp):
         """Let what this one superseded be believed again."""
         if not item.origin:
             return []
-        origin = carry_out(tx, item_at(item.origin))
+        origin = carry_out(tx, item_at(item.origin, item.form))
         last = tx.ask(events.by_seqs([origin.since]))[origin.since].event
         if not isinstance(last, KnowledgeDemoted) or last.superseded_by != item.item:
             return []
@@ -233,15 +246,14 @@ class _Demotion(_GivingUp):
             cause=item.item,
         )
         text = Admitted(f"{item.id}, raised from it, was demoted")
-        tx.append(Draft(event, {"reason": text}, anchor=origin.anchor))
-        return [origin.id]
+        return [origin.id, *move_together(tx, origin, event, text, anchor=origin.anchor)]
 
 
 class _Retirement(_GivingUp):
     """An item is set aside for good."""
 
     def write(self, tx: Transaction) -> DemoteResult:
-        item = carry_out(tx, item_at(self.item))
+        item = carry_out(tx, item_at(self.item, self.form))
         refs = self.check_evidence(tx)
         if item.status is Status.RETIRED:
             if self.repeats(tx, item):
@@ -274,16 +286,16 @@ class _Retirement(_GivingUp):
             evidence=self.evidence,
             counterexample=self.counterexample,
         )
-        tx.append(Draft(event, {"reason": self.reason}, anchor=item.anchor))
+        moved = move_together(tx, item, event, self.reason, anchor=item.anchor)
         result = _result(item, new=Status.RETIRED, head=tx.next_seq - 1)
-        return result.model_copy(update={"refs": refs})
+        return result.model_copy(update={"refs": refs, "moved_with": moved})
 
 
 class _Restoring(_GivingUp):
     """A retired item is a candidate again."""
 
     def write(self, tx: Transaction) -> DemoteResult:
-        item = carry_out(tx, item_at(self.item))
+        item = carry_out(tx, item_at(self.item, self.form))
         if item.status is not Status.RETIRED:
             raise MoveNotAllowedError(
                 f"{item.id} is {item.status}; only what is retired is restored",
@@ -304,8 +316,9 @@ class _Restoring(_GivingUp):
             field=item.field,
             review=answer,
         )
-        tx.append(Draft(event, {"reason": self.reason}, anchor=item.anchor))
-        return _result(item, new=Status.CANDIDATE, head=tx.next_seq - 1)
+        moved = move_together(tx, item, event, self.reason, anchor=item.anchor)
+        result = _result(item, new=Status.CANDIDATE, head=tx.next_seq - 1)
+        return result.model_copy(update={"moved_with": moved})
 
 
 def _result(item: Item, *, new: Status, head: int) -> DemoteResult:

@@ -10,7 +10,7 @@ from pmm_mcp.domain.anchors import resolve_anchor_argument
 from pmm_mcp.domain.errors import InvalidArgumentError
 from pmm_mcp.domain.events.memory import Domain
 from pmm_mcp.domain.gate import FLOOR, RULES_VERSION, judge
-from pmm_mcp.domain.ids import SEQ_MAX, public_id
+from pmm_mcp.domain.ids import SEQ_MAX
 from pmm_mcp.domain.knowledge import Item
 from pmm_mcp.domain.names import name
 from pmm_mcp.domain.records import Call
@@ -28,6 +28,7 @@ LIST_BYTES: Final = 8_000
 LOOKED_AT_MAX: Final = 200
 """How many candidates are judged to find those that await verification."""
 KINDS: Final = ("all", "knowledge", "card")
+_FORMS: Final = {"": "", "all": "", "knowledge": "kn", "card": "card"}
 AWAITING: Final = ("promotion", "review", "verification")
 _CURSOR: Final = re.compile(r"[1-9][0-9]{0,14}")
 
@@ -149,8 +150,6 @@ class KnowledgeListService:
         listing = _listing(given, call)
         async with self.ledger.reader.view() as view:
             head = await view.ask(events.head())
-            if _one_of("kind", given.kind or "all", KINDS) == "card":
-                return ListResult(items=[], head=head, notice="there are no cards yet")
             if given.awaiting.strip() == "verification":
                 items, rest = await self._unverified(view, listing, given.limit)
             else:
@@ -196,7 +195,9 @@ class KnowledgeListService:
         kept: list[Item] = []
         for item in await view.ask(knowledge.page(listing, limit=LOOKED_AT_MAX)):
             plan = dossier_of(
-                Proposal(item=item.item), now_us=self.clock.now_us(), signatures=self.signatures
+                Proposal(item=item.item, form=item.form),
+                now_us=self.clock.now_us(),
+                signatures=self.signatures,
             )
             dossier = await carried_out(view, plan)
             codes = {reason.code for reason in judge(dossier.case).reasons}
@@ -226,6 +227,7 @@ def _listing(given: ListInput, call: Call) -> Listing:
     status = _one_of("status", given.status, tuple(Status))
     listing = Listing(
         anchors=resolve_anchor_argument(given.anchor, call.place),
+        form=_FORMS[_one_of("kind", given.kind, KINDS)],
         tier=parse_tier(given.tier) if given.tier.strip() else "",
         statuses=(status,) if status else (),
         domain=_one_of("domain", given.domain, tuple(Domain)),
@@ -245,7 +247,7 @@ def _listing(given: ListInput, call: Call) -> Listing:
 
 def _listed(item: Item, contested: frozenset[int]) -> Listed:
     return Listed(
-        id=public_id("kn", item.item),
+        id=item.id,
         statement=item.statement or "(removed)",
         tier=item.tier,
         gloss=GLOSSES[item.tier],

@@ -1,23 +1,31 @@
 """Asking the gate, and going through it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.errors import InvalidArgumentError, MoveNotAllowedError, RequestIdConflictError
 from pmm_mcp.domain.events.knowledge import Elicited, KnowledgeDemoted, KnowledgePromoted
-from pmm_mcp.domain.gate import RULES_VERSION, Verdict, judge
-from pmm_mcp.domain.ids import parse_id
+from pmm_mcp.domain.gate import RULES_VERSION, Reason, Verdict, judge
 from pmm_mcp.domain.knowledge import Item
-from pmm_mcp.domain.records import Actor, Call, Draft, Recorded
+from pmm_mcp.domain.records import Actor, Call, Recorded
 from pmm_mcp.domain.tiers import ReasonType, Role, Status, active_status
 from pmm_mcp.ports import Clock, Ledger, Signatures, Transaction
 from pmm_mcp.queries import events, knowledge
 from pmm_mcp.queries.plans import carried_out, carry_out
 from pmm_mcp.services.boundary import Boundary
-from pmm_mcp.services.knowledge.dossier import Dossier, Proposal, dossier_of, item_at, parse_refs
+from pmm_mcp.services.knowledge.dossier import (
+    Dossier,
+    Proposal,
+    dossier_of,
+    item_at,
+    parse_item,
+    parse_refs,
+    twin_of,
+)
 from pmm_mcp.services.knowledge.gating import Counted, Gate, Needs, shown
 from pmm_mcp.services.knowledge.refusing import refuse
+from pmm_mcp.services.knowledge.twins import move
 from pmm_mcp.services.results import Ref, Result
 
 
@@ -45,6 +53,7 @@ class PromoteResult(Result):
     new_status: str
     gate: Gate
     superseded: str | None = None
+    moved_with: list[str] = []
     refs: list[Ref] = []
 
 
@@ -136,6 +145,8 @@ class _Promotion:
         if item.is_active:
             return self.no_op(tx, dossier)
         verdict = judge(dossier.case)
+        if verdict.allowed:
+            verdict = replace(verdict, reasons=self.twins(tx, item))
         if not verdict.allowed:
             return self.refused(tx, dossier, verdict)
         known = _verifications(tx, item)
@@ -156,17 +167,28 @@ class _Promotion:
             answered=tuple(seq for seq in verdict.answered if seq not in dossier.case.answered),
             linked=tuple(seq for seq in self.proposal.verification if seq not in known),
         )
-        (record,) = tx.append(Draft(event, {"reason": self.reason}, anchor=item.anchor))
-        superseded = self.supersede(tx, item, by=record.seq)
+        moved = move(tx, item, event, self.reason, anchor=item.anchor)
+        superseded = self.supersede(tx, item)
         return self.result(dossier, verdict, new=event.to_status, head=tx.next_seq - 1).model_copy(
-            update={"superseded": superseded}
+            update={"superseded": superseded, "moved_with": moved}
         )
 
-    def supersede(self, tx: Transaction, item: Item, *, by: int) -> str | None:
+    def twins(self, tx: Transaction, item: Item) -> tuple[Reason, ...]:
+        """Return why what carries the same belief may not move along; then neither may move."""
+        twin = carry_out(tx, twin_of(item))
+        if twin is None or twin.status not in (Status.CANDIDATE, Status.DEMOTED):
+            return ()
+        proposal = replace(self.proposal, item=twin.item, form=twin.form)
+        case = carry_out(tx, dossier_of(proposal, now_us=tx.now_us, signatures=self.signatures)).case
+        # A signature for one of them is one for the belief.
+        reasons = judge(replace(case, is_reviewed=True)).reasons
+        return tuple(replace(reason, detail=f"of {twin.id}, {reason.detail}") for reason in reasons)
+
+    def supersede(self, tx: Transaction, item: Item) -> str | None:
         """Of an item and the one raised from it, one is believed."""
         if not item.origin:
             return None
-        origin = carry_out(tx, item_at(item.origin))
+        origin = carry_out(tx, item_at(item.origin, item.form))
         if not origin.is_active:
             return None
         event = KnowledgeDemoted(
@@ -180,7 +202,7 @@ class _Promotion:
             reason_type=ReasonType.SUPERSEDED,
             superseded_by=item.item,
         )
-        tx.append(Draft(event, {"reason": Admitted(f"{item.id} was raised from it")}, anchor=origin.anchor))
+        move(tx, origin, event, Admitted(f"{item.id} was raised from it"), anchor=origin.anchor)
         return origin.id
 
     def refused(self, tx: Transaction, dossier: Dossier, verdict: Verdict) -> PromoteResult:
@@ -255,8 +277,10 @@ def _verifications(tx: Transaction, item: Item) -> set[int]:
 
 
 def _proposal(item_id: str, verification_refs: Sequence[str]) -> Proposal:
-    _, item = parse_id(item_id, "kn")
-    return Proposal(item=item, verification=parse_refs(verification_refs, argument="verification_refs"))
+    form, item = parse_item(item_id)
+    return Proposal(
+        item=item, form=form, verification=parse_refs(verification_refs, argument="verification_refs")
+    )
 
 
 def _target(item: Item, said: str) -> Status:

@@ -8,16 +8,16 @@ from pmm_mcp.domain.errors import InvalidArgumentError, MoveNotAllowedError, Req
 from pmm_mcp.domain.events.knowledge import KnowledgePublished
 from pmm_mcp.domain.events.memory import Domain
 from pmm_mcp.domain.gate import REVIEW_MISSING
-from pmm_mcp.domain.ids import parse_id
-from pmm_mcp.domain.knowledge import Item, wider
-from pmm_mcp.domain.records import Call, Draft, Recorded
+from pmm_mcp.domain.knowledge import Form, Item, wider
+from pmm_mcp.domain.records import Call, Recorded
 from pmm_mcp.domain.tiers import Status
 from pmm_mcp.ports import Ledger, Signatures, Transaction
 from pmm_mcp.queries import events, knowledge, places
 from pmm_mcp.queries.plans import carry_out
 from pmm_mcp.services.boundary import Boundary
-from pmm_mcp.services.knowledge.dossier import Proposal, dossier_of, item_at
+from pmm_mcp.services.knowledge.dossier import Proposal, dossier_of, item_at, parse_item
 from pmm_mcp.services.knowledge.refusing import refuse
+from pmm_mcp.services.knowledge.twins import move
 from pmm_mcp.services.results import Result
 
 _GONE = (Status.DEMOTED, Status.RETIRED)
@@ -30,6 +30,7 @@ class PublishResult(Result):
     published: bool
     old_anchor: str
     new_anchor: str
+    moved_with: list[str] = []
     reasons: list[str] = []
     missing: list[str] = []
 
@@ -55,8 +56,10 @@ class PublishService:
             raise InvalidArgumentError(f"to: {to[:40]!r} is not one", hint="Use repo, then global.")
         if not reason.strip():
             raise InvalidArgumentError("reason is empty", hint="Say why it holds more widely.")
+        form, seq = parse_item(item_id)
         publishing = _Publishing(
-            item=parse_id(item_id, "kn")[1],
+            item=seq,
+            form=form,
             to=to.strip().lower(),
             reason=await self.boundary.admit(reason.strip(), field="reason"),
             call=call,
@@ -68,13 +71,14 @@ class PublishService:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Publishing:
     item: int
+    form: Form
     to: str
     reason: Admitted
     call: Call
     signatures: Signatures
 
     def write(self, tx: Transaction) -> PublishResult:
-        item = carry_out(tx, item_at(self.item))
+        item = carry_out(tx, item_at(self.item, self.form))
         if (same := self.repeated(tx, item)) is not None:
             return same
         if not item.is_active:
@@ -92,6 +96,8 @@ class _Publishing:
             one
             for one in tx.ask(knowledge.same_statement(statement, anchor=anchor))
             if one.status not in _GONE
+            and item.item not in (one.item, one.made_from)
+            and one.item != item.made_from
         ]
         if taken:
             raise MoveNotAllowedError(f"{taken[0].id} says the same there", hint="Use that one.")
@@ -112,8 +118,9 @@ class _Publishing:
             signed=item.is_signed or review is not None,
             from_anchor=item.anchor,
         )
-        tx.append(Draft(event, {"reason": self.reason}, anchor=anchor))
-        return self.result(item, new=anchor, published=True, head=tx.next_seq - 1)
+        moved = move(tx, item, event, self.reason, anchor=anchor)
+        result = self.result(item, new=anchor, published=True, head=tx.next_seq - 1)
+        return result.model_copy(update={"moved_with": moved})
 
     def repository_of(self, tx: Transaction, item: Item) -> Anchor:
         """Return the repository of the checkout an item holds in: ours, or the one it was seen with."""
@@ -123,7 +130,7 @@ class _Publishing:
         return tx.ask(places.repository_of(item.anchor)) or UNSCOPED
 
     def ask_a_person(self, tx: Transaction) -> int | PublishResult:
-        proposal = Proposal(item=self.item, move="publish", to=self.to)
+        proposal = Proposal(item=self.item, form=self.form, move="publish", to=self.to)
         dossier = carry_out(tx, dossier_of(proposal, now_us=tx.now_us, signatures=self.signatures))
         if dossier.review is not None:
             return dossier.review
@@ -160,7 +167,7 @@ class _Publishing:
     def again(self, tx: Transaction, recorded: Recorded) -> PublishResult:
         if getattr(recorded.event, "item", None) != self.item:
             raise RequestIdConflictError(recorded.request_id)
-        item = carry_out(tx, item_at(self.item))
+        item = carry_out(tx, item_at(self.item, self.form))
         published = isinstance(recorded.event, KnowledgePublished)
         result = self.result(item, new=Anchor(recorded.anchor), published=published, head=tx.next_seq - 1)
         old = recorded.event.from_anchor if isinstance(recorded.event, KnowledgePublished) else item.anchor
