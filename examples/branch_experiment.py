@@ -10,6 +10,7 @@ import asyncio
 from stage import Agent, Stage, git, say, stage
 
 QUESTION = "how are sessions stored?"
+SEARCH = "sessions SQLite"
 
 
 async def main(here: Stage) -> None:
@@ -51,20 +52,23 @@ async def main(here: Stage) -> None:
         say("Whoever works on the branch is told. Whoever works on the trunk is not.")
         assert await guidance(agent, str(branch)) == [belief]
         assert await guidance(agent, str(trunk)) == []
-        found = await agent.ask("pmm_search", query=QUESTION, cwd=str(trunk))
-        assert found["results"] == []
+        assert belief in await found(agent, str(branch))
+        assert await found(agent, str(trunk)) == []
 
         say("The experiment is merged, and so the belief is published to the repository.")
         published = await agent.ask(
             "pmm_knowledge_publish", id=belief, to="repo", reason="merged", cwd=str(branch)
         )
         say(f"    {published['old_anchor']}\n      → {published['new_anchor']}")
-        assert await guidance(agent, str(trunk)) == [belief]
-        assert await guidance(agent, str(branch)) == [belief]
+
+        say("Both are told now, and both find it.")
+        for checkout in (trunk, branch):
+            assert await guidance(agent, str(checkout)) == [belief]
+            assert belief in await found(agent, str(checkout))
 
         say("What was only seen on the branch stays evidence of the branch, and is cited by its id.")
-        found = await agent.ask("pmm_search", query=QUESTION, kinds=["evidence"], cwd=str(trunk))
-        assert found["results"] == []
+        assert seen["id"] in await found(agent, str(branch))
+        assert await found(agent, str(trunk)) == [belief]
         shown = await agent.ask("pmm_get", id=seen["id"])
         say(f"    {shown['item']['id']}: {shown['item']['texts']['content']}")
 
@@ -73,6 +77,12 @@ async def guidance(agent: Agent, cwd: str) -> list[str]:
     """Return the ids of what an agent is told here."""
     pack = await agent.ask("pmm_context", query=QUESTION, cwd=cwd)
     return [item["id"] for section in pack["sections"] for item in section["items"]]
+
+
+async def found(agent: Agent, cwd: str) -> list[str]:
+    """Return the ids of what a search finds here."""
+    page = await agent.ask("pmm_search", query=SEARCH, cwd=cwd)
+    return [hit["id"] for hit in page["results"]]
 
 
 if __name__ == "__main__":

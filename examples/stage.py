@@ -3,6 +3,7 @@
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,9 @@ class Stage:
 
     @property
     def environment(self) -> dict[str, str]:
-        return os.environ | {
+        # Nothing of whoever runs this: no settings of theirs, no repository of theirs.
+        outside = {key: value for key, value in os.environ.items() if not key.startswith(("PMM_", "GIT_"))}
+        return outside | {
             "PMM_MCP_DB": str(self.home / "ledger.db"),
             "PMM_MCP_LOG_DIR": str(self.home / "logs"),
             "PMM_MCP_KEYS_DIR": str(self.home / "keys"),
@@ -74,7 +77,10 @@ class Stage:
             os.chdir(self.home)
             os.execve(sys.executable, [sys.executable, "-m", "pmm_mcp", *arguments], self.environment)
         screen, asked, waiting = b"", 0, list(answers)
-        while select.select([terminal], [], [], 60)[0]:
+        while True:
+            if not select.select([terminal], [], [], 60)[0]:  # It asks what nobody answers.
+                os.kill(child, signal.SIGKILL)
+                break
             try:
                 data = os.read(terminal, 4_096)
             except OSError:  # The child has closed its side.
@@ -116,9 +122,11 @@ def stage() -> Iterator[Stage]:
 
 
 def git(folder: Path, *arguments: str) -> None:
-    """Run git as someone."""
-    someone = ("-c", "user.name=Someone", "-c", "user.email=someone@example.org")
-    subprocess.run(["git", *someone, *arguments], cwd=folder, check=True, capture_output=True)
+    """Run git as someone who signs nothing."""
+    settings = ("user.name=Someone", "user.email=someone@example.org", "commit.gpgsign=false")
+    someone = [word for setting in settings for word in ("-c", setting)]
+    outside = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    subprocess.run(["git", *someone, *arguments], cwd=folder, env=outside, check=True, capture_output=True)
 
 
 def say(text: str) -> None:
