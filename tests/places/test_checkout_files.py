@@ -45,6 +45,21 @@ async def test_an_absolute_path_below_the_checkout_is_the_same_file(checkout: Pa
     assert await read(checkout, str(checkout / "src" / "app.py")) == await read(checkout, "src/app.py")
 
 
+async def test_a_link_to_a_file_of_the_checkout_is_that_file(checkout: Path) -> None:
+    (checkout / "alias.py").symlink_to(checkout / "src" / "app.py")
+    assert await read(checkout, "alias.py") == await read(checkout, "src/app.py")
+
+
+@pytest.mark.parametrize(("content", "lines"), [(b"", 0), (b"\n", 1), (b"a\r\nb\r\n", 2), (b"a\n\nb", 3)])
+async def test_the_last_line_counts_with_and_without_its_end(
+    checkout: Path, content: bytes, lines: int
+) -> None:
+    (checkout / "some").write_bytes(content)
+    found = await read(checkout, "some")
+    assert found is not None
+    assert found.lines == lines
+
+
 def outside(_root: Path) -> str:
     return "../secret.txt"
 
@@ -80,6 +95,20 @@ def of_git(_root: Path) -> str:
     return ".git/config"
 
 
+def of_git_in_capitals(root: Path) -> str:
+    (root / ".GIT").mkdir(exist_ok=True)
+    (root / ".GIT" / "config").write_text("[core]\n")
+    return ".GIT/config"
+
+
+def locked(root: Path) -> str:
+    (root / "locked").write_text("x")
+    (root / "locked").chmod(0)
+    if os.access(root / "locked", os.R_OK):
+        pytest.skip("nothing is locked to this user")
+    return "locked"
+
+
 def huge(root: Path) -> str:
     with (root / "huge").open("wb") as file:
         file.truncate(FILE_BYTES_MAX + 1)
@@ -92,7 +121,21 @@ def with_nul(_root: Path) -> str:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links and pipes need rights there")
 @pytest.mark.parametrize(
-    "named", [outside, absolute, link_out, dead_link, pipe, directory, missing, of_git, huge, with_nul]
+    "named",
+    [
+        outside,
+        absolute,
+        link_out,
+        dead_link,
+        pipe,
+        directory,
+        missing,
+        of_git,
+        of_git_in_capitals,
+        locked,
+        huge,
+        with_nul,
+    ],
 )
 async def test_what_is_no_file_of_the_checkout_is_not_read(
     checkout: Path, named: Callable[[Path], str]

@@ -13,6 +13,7 @@ from pmm_mcp.domain.events.ledger import (
     ImportFinished,
     ImportStarted,
     LedgerOpened,
+    PlaceConfirmed,
     PlaceSeen,
     SourceEvent,
     TextRedacted,
@@ -502,6 +503,13 @@ CASES = (
         expected=(),
     ),
     Case(
+        name="a_withdrawal_names_what_it_withdraws",
+        project=citations.project,
+        event=EvidenceWithdrawn(evidence=3),
+        texts={"reason": "r"},
+        expected=(("insert", "citations", {"citing": 7, "cited": 3, "role": "withdraws"}),),
+    ),
+    Case(
         name="a_binding_names_its_target",
         project=citations.project,
         event=ConceptBound(tokens=("a",), target=3, relation="about"),
@@ -542,6 +550,19 @@ CASES = (
                     "common_dir": "/w/.git",
                     "confirmed": 0,
                 },
+            ),
+        ),
+    ),
+    Case(
+        name="a_confirmed_place_has_a_row_of_its_own",
+        project=places.project,
+        event=PlaceConfirmed(repo=Anchor("repo://r")),
+        texts={"common_dir": "/w/.git"},
+        expected=(
+            (
+                "insert",
+                "places",
+                {"seen": 7, "repo": "repo://r", "common_dir": "/w/.git", "confirmed": 1},
             ),
         ),
     ),

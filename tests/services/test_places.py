@@ -123,3 +123,28 @@ async def test_a_changed_remote_is_reported_until_it_is_confirmed(tmp_path: Path
     assert "pmm-mcp place confirm" in changed.notice
     assert shown.was == confirmed.was == "repo://example.org/owner/name"
     assert after.notice is None
+
+
+async def test_every_change_of_a_remote_is_confirmed_by_itself(tmp_path: Path) -> None:
+    main = await asyncio.to_thread(repository, tmp_path / "main")
+    async with app_at(tmp_path) as app:
+        await record(app, main, "remember first", provenance="research")
+    said: list[tuple[str | None, str | None]] = []
+    seen = set[str]()
+    for name in ("second", "third", "second"):
+        await asyncio.to_thread(git, main, "remote", "set-url", "origin", f"https://example.org/o/{name}")
+        async with app_at(tmp_path) as app:
+            await record(app, main, f"remember {name}", provenance="research")
+            call = await call_from(app, main, kind="human")
+            confirmed = await app.placing.confirm(call=call)
+            await record(app, main, f"remember {name} again", provenance="research")
+            shown = await app.placing.show(call=call)
+            said.append((confirmed.was, shown.was))
+            seen = await seen_from(app, main)
+
+    assert said == [
+        ("repo://example.org/owner/name", None),
+        ("repo://example.org/o/second", None),
+        ("repo://example.org/o/third", None),
+    ]
+    assert seen == {"remember second", "remember second again"}

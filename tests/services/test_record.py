@@ -1,13 +1,14 @@
 """Recording evidence: once, whole, without secrets, and with its source looked up."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pmm_mcp.domain.anchors import Place
+from pmm_mcp.domain.anchors import UNSCOPED, Place
 from pmm_mcp.domain.errors import (
     InvalidArgumentError,
     NotFoundError,
@@ -16,9 +17,11 @@ from pmm_mcp.domain.errors import (
     SecretRefusedError,
     TooLargeError,
 )
+from pmm_mcp.domain.events.memory import Origin
 from pmm_mcp.ledger.sqlite.ledger import SqliteLedger
 from pmm_mcp.ledger.sqlite.reader import READERS_MAX
-from tests.apps import BESIDE, ELSEWHERE, HERE, Mind, body, files_with, mind_of, texts
+from tests.apps import BESIDE, ELSEWHERE, HERE, Mind, body, call_of, files_with, mind_of, texts
+from tests.houses import house_of
 from tests.ledgers import HUMAN, redact
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -329,6 +332,133 @@ async def test_a_source_that_names_an_event_is_resolved(tmp_path: Path, case: So
     assert result.source_resolved == case.resolved
     assert [ref.id for ref in result.refs or []] == ([case.source.strip()] if case.resolved else [])
     assert [related.role for related in item.references] == (["source"] if case.resolved else [])
+
+
+ORIGINS = (
+    ("", Origin.CITED),
+    ("https://example.org/a.py", Origin.CITED),
+    ("a.py", Origin.FILE),
+    ("a.py:1", Origin.FILE),
+    ("msg:{prompt}", Origin.MESSAGE),
+    ("turn:{prompt}", Origin.MESSAGE),
+    ("msg:{reply}", Origin.MODEL),
+    ("ev:{evidence}", Origin.MODEL),
+)
+
+
+@pytest.mark.parametrize(("source", "origin"), ORIGINS)
+async def test_the_server_says_what_a_source_is(tmp_path: Path, source: str, origin: Origin) -> None:
+    async with house_of(tmp_path) as house:
+        mind = Mind(house.mind.app, house.mind.chat, house.call())
+        await mind.record("from a file", source="a.py")
+        await mind.answer("a reply", prompt="what was said")
+        seqs = {record.kind: record.seq for record in await mind.history()}
+        named = source.format(
+            evidence=seqs["evidence_recorded"],
+            prompt=seqs["user_message"],
+            reply=seqs["assistant_message"],
+        )
+        result = await mind.record("second", source=named)
+        event = body((await mind.history())[-1])
+
+    assert event.origin is origin
+    assert result.source_resolved == (origin is not Origin.CITED)
+
+
+async def test_a_file_is_recorded_as_it_was_when_it_was_cited(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        here = replace(house.place, head="c" * 40)
+        mind = Mind(house.mind.app, house.mind.chat, call_of(here))
+        (tmp_path / "pool.py").write_bytes(b"one\ntwo\nthree\n")
+        await mind.record("The pool is 32.", source="./pool.py:2-3")
+        record = (await mind.history(after=1))[0]
+
+    event = body(record)
+    assert (event.first_line, event.last_line, event.commit) == (2, 3, "c" * 40)
+    assert event.blob == sha1(b"blob 14\0one\ntwo\nthree\n").hexdigest()
+    assert (record.texts["source"], record.texts["path"]) == ("./pool.py:2-3", "pool.py")
+
+
+UNREAD = (
+    ("none.py", "'none.py' is no file of this checkout"),
+    ("../a.py", "'../a.py' is no file of this checkout"),
+    ("a.py:2", "'a.py' has 1 lines, and no line 2"),
+    ("a.py:1-9", "'a.py' has 1 lines, and no line 9"),
+)
+
+
+@pytest.mark.parametrize(("source", "why"), UNREAD)
+async def test_a_file_that_was_not_read_is_cited_and_the_answer_says_why(
+    tmp_path: Path, source: str, why: str
+) -> None:
+    async with house_of(tmp_path) as house:
+        mind = Mind(house.mind.app, house.mind.chat, house.call())
+        rehearsed = await mind.record("seen", source=source, dry_run=True)
+        result = await mind.record("seen", source=source)
+        duplicate = await mind.record("seen", source=source)
+        event = body((await mind.history(after=1))[0])
+
+    assert (event.origin, event.blob, event.first_line) == (Origin.CITED, "", 0)
+    assert not result.source_resolved
+    for notice in (result.notice, duplicate.notice, rehearsed.notice):
+        assert notice is not None
+        assert why in notice
+        assert "record it again with" in notice
+
+
+async def test_without_a_checkout_no_file_is_looked_for(tmp_path: Path) -> None:
+    async with mind_of(tmp_path, place=Place(worktree=None, repo=UNSCOPED)) as mind:
+        result = await mind.record("seen", source="a.py")
+
+    assert not result.source_resolved
+    assert "no checkout here" in (result.notice or "")
+
+
+async def test_a_source_that_looks_like_no_file_deserves_no_word(tmp_path: Path) -> None:
+    async with mind_of(tmp_path) as mind:
+        assert (await mind.record("seen", source="Ada on the phone")).notice is None
+
+
+async def test_two_ranges_of_one_file_are_one_source_and_two_files_are_two(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        mind = Mind(house.mind.app, house.mind.chat, house.call())
+        (tmp_path / "pool.py").write_text("one\ntwo\n")
+        first = await mind.record("The pool is 32.", source="pool.py:1")
+        for spelling in ("pool.py:1-2", "./pool.py", str(tmp_path / "pool.py")):
+            again = await mind.record("The pool is 32.", source=spelling)
+            assert (again.id, again.duplicate, again.source_resolved) == (first.id, True, True)
+        other = await mind.record("The pool is 32.", source="a.py")
+        unread = await mind.record("The pool is 32.", source="pool.py:9")
+
+    assert len({first.id, other.id, unread.id}) == 3
+
+
+async def test_a_request_id_stands_for_what_was_said_however_the_file_has_changed(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        mind = Mind(house.mind.app, house.mind.chat, replace(house.call(), request_id="k"))
+        first = await mind.record("once", source="a.py:1")
+        (tmp_path / "a.py").write_text("another content\n")
+        changed = await mind.record("once", source="a.py:1")
+        (tmp_path / "a.py").unlink()
+        gone = await mind.record("once", source="a.py:1")
+        with pytest.raises(RequestIdConflictError):
+            await mind.record("once", source="b.py:1")
+
+    for again in (changed, gone):
+        assert (again.id, again.repeated, again.source_resolved, again.notice) == (first.id, True, True, None)
+
+
+async def test_two_sessions_that_answer_in_the_same_words_are_two_answers(tmp_path: Path) -> None:
+    async with mind_of(tmp_path) as mind:
+        doubt = await mind.record("a doubt")
+        actor = replace(mind.call.actor, session="two")
+        later = Mind(mind.app, mind.chat, replace(mind.call, actor=actor))
+        one = await mind.record("It holds.", answers=doubt.id)
+        two = await later.record("It holds.", answers=doubt.id)
+        again = await later.record("It holds.", answers=doubt.id)
+
+    assert two.id != one.id
+    assert (again.id, again.duplicate) == (two.id, True)
 
 
 async def test_an_answer_names_the_evidence_it_answers(tmp_path: Path) -> None:
