@@ -32,7 +32,7 @@ def add_to(program: typer.Typer) -> None:
 
 
 def _withdrawn(result: WithdrawResult) -> Iterator[Text]:
-    yield line((result.id, "bold"), "  withdrawn" if not result.repeated else "  was withdrawn before")
+    yield line((result.id, "bold"), "  withdrawn")
     for one in result.dependants:
         yield line(f"cited by {one.id}, {one.tier}, {one.status}")
         for text in quoted(one.statement):

@@ -1,18 +1,13 @@
 """Places that were seen, and what the owner confirmed about them."""
 
-from dataclasses import dataclass
+from typing import Final
 
 from pmm_mcp.domain.anchors import Anchor
-from pmm_mcp.ports import Query, Row
+from pmm_mcp.ports import Query
 from pmm_mcp.queries.rows import number, scalar
 
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """Where a git directory, or a checkout, was seen to belong; `confirmed` by the owner or not."""
-
-    repo: Anchor
-    confirmed: bool
+_OWNER_KNOWS: Final = "ORDER BY confirmed DESC, CASE WHEN confirmed = 1 THEN -seen ELSE seen END LIMIT 1"
+"""What was confirmed last; without it, what was seen first."""
 
 
 def is_known(*, repo: str, worktree: str | None) -> Query[int]:
@@ -37,15 +32,22 @@ def repository_of(worktree: Anchor) -> Query[Anchor | None]:
     )
 
 
-def history_of(common_dir: str) -> Query[tuple[Seen, ...]]:
-    """Ask to which repositories a git directory was seen to belong, the latest first."""
+def repository_of_git_dir(common_dir: str) -> Query[Anchor | None]:
+    """Ask to which repository a git directory belongs as far as its owner knows."""
     return Query(
-        "SELECT repo, confirmed FROM places WHERE common_dir = :common_dir ORDER BY seen DESC",
+        f"SELECT repo FROM places WHERE common_dir = :common_dir {_OWNER_KNOWS}",
         {"common_dir": common_dir},
-        lambda rows: tuple(map(_seen, rows)),
+        scalar,
     )
 
 
-def _seen(row: Row) -> Seen:
-    repo, confirmed = row
-    return Seen(Anchor(repo), bool(confirmed))
+def repository_before(worktree: Anchor, *, common_dir: str) -> Query[Anchor | None]:
+    """Ask to which repository a checkout belongs as its owner knows, if not by this git directory."""
+    return Query(
+        f"""
+        SELECT repo FROM (SELECT repo, common_dir FROM places WHERE worktree = :worktree {_OWNER_KNOWS})
+        WHERE common_dir IS NOT :common_dir
+        """,
+        {"worktree": worktree, "common_dir": common_dir},
+        scalar,
+    )

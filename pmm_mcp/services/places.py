@@ -9,7 +9,6 @@ from pmm_mcp.domain.events.ledger import PlaceConfirmed, PlaceSeen
 from pmm_mcp.domain.records import Actor, Call, Draft
 from pmm_mcp.ports import Ledger, Transaction
 from pmm_mcp.queries import events, places
-from pmm_mcp.queries.places import Seen
 from pmm_mcp.queries.plans import Plan, carried_out, carry_out
 from pmm_mcp.services.results import Result
 
@@ -61,16 +60,13 @@ class PlaceService:
 
 
 def changed_from(place: Place) -> Plan[Anchor | None]:
-    """Find the repository a git directory belonged to before its remote changed, until that is confirmed."""
+    """Find the repository this checkout belonged to before its remote changed, until that is confirmed."""
     if place.repo == UNSCOPED or not place.common_dir:
         return None
-    history: tuple[Seen, ...] = yield places.history_of(place.common_dir)
-    for seen in history:
-        if seen.confirmed and seen.repo == place.repo:
-            return None
-        if seen.repo != place.repo:
-            return seen.repo
-    return None
+    was: Anchor | None = yield places.repository_of_git_dir(place.common_dir)
+    if was in (None, place.repo) and place.worktree is not None:
+        was = yield places.repository_before(place.worktree, common_dir=place.common_dir)
+    return None if was == place.repo else was
 
 
 def notice_of(was: Anchor | None) -> str:
@@ -78,8 +74,8 @@ def notice_of(was: Anchor | None) -> str:
     if was is None:
         return ""
     return (
-        f"the remote of this checkout changed: what is kept for {was} does not show here any more; "
-        "`pmm-mcp place confirm` accepts that"
+        f"this checkout belonged to {was} before its remote changed, or its directory: what is kept there "
+        "does not show here any more; `pmm-mcp place confirm` accepts that"
     )
 
 

@@ -69,7 +69,9 @@ class _Withdrawal:
         record = carry_out(tx, existing([self.evidence]))[self.evidence]
         row = tx.ask(memory.evidence_by([self.evidence]))[self.evidence]
         if row.withdrawn_at is not None:
-            return self.result(tx).model_copy(update={"repeated": True, "notice": "withdrawn before"})
+            result = self.result(tx)
+            notice = "; ".join(filter(None, ("withdrawn before", result.notice)))
+            return result.model_copy(update={"repeated": True, "notice": notice})
         is_searchable = row.redacted_at is None
         tx.append(
             Draft(

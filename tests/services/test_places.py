@@ -148,3 +148,51 @@ async def test_every_change_of_a_remote_is_confirmed_by_itself(tmp_path: Path) -
         ("repo://example.org/o/third", None),
     ]
     assert seen == {"remember second", "remember second again"}
+
+
+async def test_a_change_that_was_undone_is_none(tmp_path: Path) -> None:
+    main = await asyncio.to_thread(repository, tmp_path / "main")
+    said: list[str | None] = []
+    for remote in (REMOTE, "https://example.org/other/name", REMOTE):
+        await asyncio.to_thread(git, main, "remote", "set-url", "origin", remote)
+        async with app_at(tmp_path) as app:
+            await record(app, main, f"remember {remote}", provenance="research")
+            said.append((await app.placing.show(call=await call_from(app, main))).was)
+
+    assert said == [None, "repo://example.org/owner/name", None]
+
+
+async def test_a_change_is_confirmed_for_all_worktrees_at_once(tmp_path: Path) -> None:
+    main, beside = await asyncio.to_thread(repository, tmp_path / "main"), tmp_path / "beside"
+    await asyncio.to_thread(git, main, "worktree", "add", "-q", str(beside))
+    async with app_at(tmp_path) as app:
+        await record(app, main, "remember main")
+        await record(app, beside, "remember beside")
+    await asyncio.to_thread(git, main, "remote", "set-url", "origin", "https://example.org/other/name")
+    async with app_at(tmp_path) as app:
+        changed = await app.status.status(call=await call_from(app, beside))
+        await app.placing.confirm(call=await call_from(app, main, kind="human"))
+        after = await app.status.status(call=await call_from(app, beside))
+
+    assert "repo://example.org/owner/name" in (changed.notice or "")
+    assert after.notice is None
+
+
+async def test_a_directory_that_is_now_a_worktree_of_another_repository_is_reported(tmp_path: Path) -> None:
+    main, beside = await asyncio.to_thread(repository, tmp_path / "main"), tmp_path / "beside"
+    other = await asyncio.to_thread(repository, tmp_path / "other")
+    await asyncio.to_thread(git, other, "remote", "set-url", "origin", "https://example.org/other/name")
+    await asyncio.to_thread(git, main, "worktree", "add", "-q", str(beside))
+    async with app_at(tmp_path) as app:
+        await record(app, other, "remember other")
+        await record(app, beside, "remember beside")
+    await asyncio.to_thread(git, main, "worktree", "remove", str(beside))
+    await asyncio.to_thread(git, other, "worktree", "add", "-q", str(beside))
+    async with app_at(tmp_path) as app:
+        call = await call_from(app, beside, kind="human")
+        changed = await app.placing.show(call=call)
+        await app.placing.confirm(call=call)
+        after = await app.placing.show(call=call)
+        elsewhere = await app.placing.show(call=await call_from(app, other))
+
+    assert (changed.was, after.was, elsewhere.was) == ("repo://example.org/owner/name", None, None)

@@ -108,7 +108,8 @@ async def test_whoever_leaned_on_it_is_named(tmp_path: Path) -> None:
         active = await house.believed(supporting_refs=[seen])
         candidate = await house.distill("Use ninja.", supporting_refs=[seen])
         await house.distill("Use bazel.", supporting_refs=[await house.seen(FILES[2])])
-        result = await withdraw(Mind(house.mind.app, house.mind.chat, house.call()), seen)
+        here = Mind(house.mind.app, house.mind.chat, house.call())
+        result, again = await withdraw(here, seen), await withdraw(here, seen)
 
     assert {(one.id, one.statement, one.status) for one in result.dependants} == {
         (active, "Use make.", "promoted"),
@@ -116,6 +117,8 @@ async def test_whoever_leaned_on_it_is_named(tmp_path: Path) -> None:
     }
     assert result.notice is not None
     assert result.notice.endswith(active)
+    assert again.dependants == result.dependants
+    assert again.notice == f"withdrawn before; {result.notice}"
 
 
 async def test_what_was_withdrawn_can_be_recorded_again(tmp_path: Path) -> None:
