@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pmm_mcp.domain.event_names import PMM_NAMES
-from pmm_mcp.domain.events import EVENT_TYPES, knowledge, ledger, memory, mind, review, turn
+from pmm_mcp.domain.events import EVENT_TYPES, adoption, cards, knowledge, ledger, memory, mind, review, turn
 from pmm_mcp.domain.policy import WRITERS
 from pmm_mcp.server.reference import listed_tools
 
@@ -18,7 +18,9 @@ FAMILIES = {
     "mind": get_args(mind.MindEvent),
     "memory": get_args(memory.MemoryEvent),
     "knowledge": get_args(knowledge.KnowledgeEvent),
+    "cards": get_args(cards.CardEvent),
     "review": get_args(review.ReviewEvent),
+    "adoption": get_args(adoption.AdoptionEvent),
 }
 INHERITED = {"kind", "v", "changed"}
 

@@ -23,9 +23,14 @@ from pmm_mcp.ports import ChatModels, Clock, IdSource, Ledger, OtherLedgers, Pla
 from pmm_mcp.providers import Models, ProviderSettings
 from pmm_mcp.retrieval.sqlite.lexical import FtsLexical
 from pmm_mcp.retrieval.sqlite.relevance import FtsRelevance
+from pmm_mcp.services.adoption import AdoptionService
 from pmm_mcp.services.beliefs import BeliefService
 from pmm_mcp.services.boundary import Boundary
+from pmm_mcp.services.cards.linking import LinkService
+from pmm_mcp.services.cards.making import CardService
+from pmm_mcp.services.cards.retrieving import RetrieveService
 from pmm_mcp.services.context import ContextService
+from pmm_mcp.services.facts import FactService
 from pmm_mcp.services.items import ItemService
 from pmm_mcp.services.knowledge.distilling import DistillService
 from pmm_mcp.services.knowledge.giving_up import DemoteService
@@ -35,6 +40,7 @@ from pmm_mcp.services.knowledge.publishing import PublishService
 from pmm_mcp.services.ledger import LedgerService
 from pmm_mcp.services.places import PlaceService, note_place
 from pmm_mcp.services.record import RecordService
+from pmm_mcp.services.research import ResearchService
 from pmm_mcp.services.reviewers import ReviewerService
 from pmm_mcp.services.reviewing import ReviewService
 from pmm_mcp.services.search import SearchService
@@ -85,6 +91,12 @@ class App:
     demoting: DemoteService
     publishing: PublishService
     knowledge: KnowledgeListService
+    cards: CardService
+    card_links: LinkService
+    card_search: RetrieveService
+    adoption: AdoptionService
+    research: ResearchService
+    facts: FactService
     beliefs: BeliefService
     reviewers: ReviewerService
     reviewing: ReviewService
@@ -121,13 +133,15 @@ def wire(
             output_tokens=settings.output_budget_tokens,
         ),
     )
+    distilling = DistillService(ledger, boundary, lexical)
+    records = RecordService(ledger, boundary, lexical, CheckoutFiles())
     return App(
         ledger=ledger,
         places=places,
         clock=clock,
         settings=settings,
         status=StatusService(ledger, turns, models, settings.chosen_toolsets()),
-        records=RecordService(ledger, boundary, lexical, CheckoutFiles()),
+        records=records,
         withdrawing=WithdrawService(ledger, boundary),
         placing=PlaceService(ledger),
         search=SearchService(ledger, lexical),
@@ -136,11 +150,17 @@ def wire(
         turns=turns,
         log=LedgerService(ledger, signatures),
         imports=Imports(ledger, settings.secrets),
-        distilling=DistillService(ledger, boundary, lexical),
+        distilling=distilling,
         promoting=PromoteService(ledger, boundary, signatures, clock),
         demoting=DemoteService(ledger, boundary, signatures),
         publishing=PublishService(ledger, boundary, signatures),
         knowledge=KnowledgeListService(ledger, signatures, clock),
+        cards=CardService(ledger, distilling, signatures),
+        card_links=LinkService(ledger, boundary),
+        card_search=RetrieveService(ledger, lexical),
+        adoption=AdoptionService(ledger, boundary),
+        research=ResearchService(ledger, records),
+        facts=FactService(ledger, boundary, clock),
         beliefs=BeliefService(ledger),
         reviewers=ReviewerService(ledger, boundary, clock),
         reviewing=ReviewService(ledger, boundary, signatures, clock),

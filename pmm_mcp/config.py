@@ -26,8 +26,8 @@ from pmm_mcp.domain.errors import InvalidArgumentError
 
 PREFIX: Final = "PMM_MCP_"
 CONFIG_FILE: Final = user_config_path("pmm-mcp") / "config.toml"
-TOOLSETS: Final = ("core", "knowledge", "governance", "ledger")
-DEFAULT_TOOLSETS: Final = ("core", "knowledge")
+TOOLSETS: Final = ("core", "knowledge", "cards", "adoption", "governance", "facts", "ledger")
+DEFAULT_TOOLSETS: Final = ("core", "knowledge", "cards", "adoption")
 PROJECT_MAY_SET: Final = frozenset(("model", "embedder", "toolsets", "output_budget_tokens"))
 
 

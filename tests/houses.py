@@ -108,7 +108,7 @@ class House:
     async def believed(self, statement: str = "Use make.", **given: Any) -> str:
         """A tool that has passed its gate."""
         item = await self.distill(statement, **given)
-        looked = await self.seen(FILES[1], session="two", importance=len(statement) % 5)
+        looked = await self.seen(FILES[1], session="two", labels=[statement[:40]])
         result = await self.promote(item, [looked])
         assert result.promoted, result.gate
         return item

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Final, Literal
 
 from pmm_mcp.domain.ids import public_id
+from pmm_mcp.domain.knowledge import Form
 from pmm_mcp.domain.tiers import Role, Status, Tier
 
 Reason = Literal["dao_tian_limit", "max_items", "token_budget", "answer_size"]
@@ -65,11 +66,12 @@ class Advice:
     hints: Hints = NO_HINTS
     citations: tuple[Cited, ...] = ()
     is_contested: bool = False
+    form: Form = "kn"
 
     @property
     def id(self) -> str:
         """What a caller calls it."""
-        return public_id("ev" if self.tier is None else "kn", self.seq)
+        return public_id("ev" if self.tier is None else self.form, self.seq)
 
 
 @dataclass(frozen=True, slots=True)

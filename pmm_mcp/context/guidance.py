@@ -1,5 +1,6 @@
 """Selecting guidance: what is believed here about a question, each tier with a share of the room."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -10,7 +11,6 @@ from pmm_mcp.context.guidance_render import INTRODUCTION, block, cost_of, title
 from pmm_mcp.context.loading import loaded, seen
 from pmm_mcp.context.shares import share_out
 from pmm_mcp.domain.anchors import Place
-from pmm_mcp.domain.ids import public_id
 from pmm_mcp.domain.tiers import ACTIVE, Status, Tier
 from pmm_mcp.ports import View
 from pmm_mcp.queries import knowledge
@@ -45,6 +45,7 @@ class Wanted:
     dao_tian_limit: int = 1
     include_evidence: bool = False
     include_candidates: bool = False
+    include_cards: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,15 @@ class Guide:
         """Return what is relevant and fits; when nothing is believed about it, the notice says so."""
         search = plain(wanted.query)
         among = Among(
-            anchors=wanted.place.visible, statuses=_LOOKED_AT, domain=wanted.domain, as_of=wanted.as_of
+            anchors=wanted.place.visible,
+            statuses=_LOOKED_AT,
+            forms=("kn", "card") if wanted.include_cards else ("kn",),
+            domain=wanted.domain,
+            as_of=wanted.as_of,
         )
         ranking = await self.relevance.rank(view, _terms(search), among=among)
+        if wanted.include_cards:
+            ranking = await _once(view, ranking)
         queues = _queues(ranking, wanted)
         if wanted.include_evidence:
             queues[EVIDENCE] = await self._evidence(view, search, among)
@@ -96,6 +103,16 @@ class Guide:
         search = replace(search, terms=terms)
         found = await self.lexical.search(view, search, anchors=among.anchors, filters=filters)
         return tuple(map(seen, found[:EVIDENCE_MAX]))
+
+
+async def _once(view: View, ranking: Ranking) -> Ranking:
+    """Leave out the cards whose knowledge is there as well: what is believed appears once."""
+    known = await view.ask(knowledge.at([one.item for one in ranking.best if one.form == "card"]))
+    there = {one.item for one in ranking.best}
+    best = [one for one in ranking.best if one.item not in known or known[one.item].made_from not in there]
+    dropped = Counter(one.status for one in ranking.best) - Counter(one.status for one in best)
+    totals = {status: total - dropped[status] for status, total in ranking.totals.items()}
+    return Ranking(tuple(best), totals)
 
 
 def _terms(search: SearchText) -> tuple[str, ...]:
@@ -153,7 +170,7 @@ def _missing(queues: Mapping[str, Queue], kept: Mapping[str, Queue], reason: Rea
 
 
 def _id(one: Relevant | Advice) -> str:
-    return one.id if isinstance(one, Advice) else public_id("kn", one.item)
+    return one.id
 
 
 def _unranked(ranking: Ranking, wanted: Wanted) -> int:

@@ -47,6 +47,7 @@ async def loaded(view: View, relevant: Sequence[Relevant], *, as_of: int) -> Map
             hints=_hints(born.get(one.item)),
             citations=tuple(_cited(link, sources) for link in links.get(one.item, ())),
             is_contested=item.item in contested,
+            form=item.form,
         )
         for one in relevant
         if (item := items.get(one.item)) is not None and item.statement is not None

@@ -56,6 +56,8 @@ KINDS: Final[dict[Prefix, tuple[str, ...]]] = {
     "kn": ("knowledge_distilled", "knowledge_raised"),
     "card": ("card_created", "card_raised"),
     "rv": ("review_recorded",),
+    "ad": ("adoption_recorded",),
+    "fa": ("fact_asserted",),
     "turn": ("user_message",),
     "msg": ("user_message", "assistant_message", "generation_failure", "late_reply"),
     "co": ("commitment_opened",),

@@ -8,7 +8,7 @@ import orjson
 
 from pmm_mcp.domain.canonical import canonical
 from pmm_mcp.domain.errors import TooLargeError
-from pmm_mcp.domain.events import decode as decode_event
+from pmm_mcp.domain.events.decoding import decode as decode_event
 from pmm_mcp.domain.records import Actor, Call, Draft, Recorded
 
 RECORD_BYTES_MAX: Final = 65_536

@@ -68,6 +68,10 @@ WRITERS: Final[Mapping[str, frozenset[ActorKind]]] = {
     "teaching_signed": _HUMAN,
     "policy_updated": _HUMAN,
     "place_confirmed": _HUMAN,
+    "adoption_recorded": _DECIDES,
+    "rollback_resolved": _HUMAN,
+    "fact_asserted": _DECIDES,
+    "fact_ended": _DECIDES,
 }
 
 

@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from pmm_mcp.domain.canonical import canonical
+from pmm_mcp.domain.events.adoption import RollbackResolved
 from pmm_mcp.domain.events.base import EventBody
 from pmm_mcp.domain.events.review import (
     PolicyUpdated,
@@ -31,6 +32,7 @@ REVIEW_KINDS: Final = (
     "review_recorded",
     "teaching_signed",
     "policy_updated",
+    "rollback_resolved",
 )
 
 Holds = Callable[[str, bytes, str], bool]
@@ -42,6 +44,7 @@ _SCHEMES: Final[Mapping[str, bytes]] = {
     "review_recorded": b"pmm.review.v1\n",
     "teaching_signed": b"pmm.teaching.v1\n",
     "policy_updated": b"pmm.policy.v1\n",
+    "rollback_resolved": b"pmm.resolution.v1\n",
 }
 _NOT_SIGNED: Final = frozenset({"signature", "changed"})
 
@@ -114,6 +117,8 @@ class Reviewers:
                 yield from self._signed_by(event, event.key)
                 if hash_of(event.evidence) != event.digest:
                     yield f"it signs another ev:{event.evidence}"
+            case RollbackResolved():
+                yield from self._signed_by(event, event.key)
             case PolicyUpdated():
                 yield from self._signed_by(event, event.key)
                 said = requirements_of(event)

@@ -1,6 +1,7 @@
 """Questions to git itself: plumbing only, in English, for two seconds, never with a prompt."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ GIT_REST_S: Final = 300.0  # after git was too slow once
 
 _SUCCESS, _NO_SUCH_KEY, _FATAL = 0, 1, 128
 _WITH_WORKTREE, _WITHOUT_WORKTREE = 3, 2  # lines of an answer
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _QUIET: Final = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 _NO_WINDOW: Final = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
@@ -60,7 +62,8 @@ class Git:
     async def head(self, directory: str) -> str | None:
         """Return the commit that is checked out; empty before the first one."""
         code, text = await self._run(directory, "rev-parse", "--verify", "--quiet", "HEAD")
-        return None if code is None else text.strip()
+        head = text.strip()
+        return None if code is None else head if _COMMIT.fullmatch(head) else ""
 
     async def _run(self, directory: str, *arguments: str) -> tuple[int | None, str]:
         """Return git's exit code and its answer; no code when there is no git to answer."""

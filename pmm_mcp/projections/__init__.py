@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from pmm_mcp.projections import (
+    adoption,
     citations,
     claims,
     commitments,
     counters,
+    facts,
     imports,
     knowledge,
     memory,
@@ -25,6 +27,8 @@ PROJECTIONS: Final[Mapping[str, Projection]] = {
     "counters": counters,
     "knowledge": knowledge,
     "reviews": reviews,
+    "adoption": adoption,
+    "facts": facts,
     "places": places,
     "imports": imports,
     "citations": citations,

@@ -135,6 +135,21 @@ def links(items: Sequence[int], *, as_of: int = SEQ_MAX) -> Query[tuple[Link, ..
     )
 
 
+def cards_linked(evidence: Sequence[int], *, anchors: Sequence[str]) -> Query[tuple[Link, ...]]:
+    """Ask which active cards of these places cite any of these pieces, and as what."""
+    pieces, params = named(evidence or (0,), prefix="e")
+    places, where = named(anchors, prefix="a")
+    return Query(
+        "SELECT l.item, l.evidence, l.role, COALESCE(l.answered_at, 0) FROM knowledge_links AS l "
+        "CROSS JOIN knowledge_states AS s ON s.item = l.item "
+        f"WHERE l.evidence IN ({pieces}) AND l.to_seq IS NULL AND s.to_seq IS NULL AND s.form = 'card' "
+        f"AND s.status IN ('promoted', 'canonical') AND s.anchor IN ({places}) "
+        "ORDER BY l.item, l.evidence, l.role",
+        {**params, **where},
+        lambda rows: tuple(Link(item, seq, Role(role), answered) for item, seq, role, answered in rows),
+    )
+
+
 def last_demotion(item: int) -> Query[int]:
     """Ask for the event that last demoted an item; 0 when none did."""
     return Query(

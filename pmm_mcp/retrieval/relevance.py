@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from math import log
 from typing import Final, Protocol
 
-from pmm_mcp.domain.ids import SEQ_MAX
+from pmm_mcp.domain.ids import SEQ_MAX, public_id
+from pmm_mcp.domain.knowledge import Form
 from pmm_mcp.domain.tiers import Status, Tier
 from pmm_mcp.ports import View
 
@@ -49,6 +50,7 @@ class Among:
 
     anchors: Sequence[str]
     statuses: Sequence[Status]
+    forms: Sequence[Form] = ("kn",)
     domain: str = ""
     as_of: int = SEQ_MAX
 
@@ -63,6 +65,12 @@ class Relevant:
     status: Status
     field: str
     anchor: str
+    form: Form = "kn"
+
+    @property
+    def id(self) -> str:
+        """What a caller calls it."""
+        return public_id(self.form, self.item)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,11 +30,37 @@ FAMILIES: Final[tuple[Family, ...]] = (
         ),
     ),
     Family(
+        "cards",
+        (
+            Listed("pmm_card_create", "cards", APPENDS),
+            Listed("pmm_card_link", "cards", APPENDS),
+            Listed("pmm_card_retrieve", "cards", READS),
+        ),
+    ),
+    Family(
+        "adoption",
+        (
+            Listed("pmm_adoption_record", "adoption", APPENDS),
+            Listed("pmm_adoption_report", "adoption", READS),
+        ),
+    ),
+    Family(
         "governance",
         (
             Listed("pmm_knowledge_raise", "knowledge", APPENDS),
             Listed("pmm_knowledge_policy", "knowledge", READS),
+            Listed("pmm_card_backfill", "cards", APPENDS),
+            Listed("pmm_research_validate", "adoption", READS),
+            Listed("pmm_research_record", "adoption", APPENDS),
             Listed("pmm_withdraw", "governance", APPENDS),
+        ),
+    ),
+    Family(
+        "facts",
+        (
+            Listed("pmm_fact_assert", "facts", APPENDS),
+            Listed("pmm_fact_query", "facts", READS),
+            Listed("pmm_fact_check", "facts", READS),
         ),
     ),
     Family(

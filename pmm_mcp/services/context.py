@@ -15,7 +15,7 @@ from pmm_mcp.domain.normalise import normalise
 from pmm_mcp.domain.records import Call
 from pmm_mcp.domain.sizes import ANSWER_BYTES_MAX, cut, part_bytes
 from pmm_mcp.ports import Ledger
-from pmm_mcp.queries import events
+from pmm_mcp.queries import adoption, events
 from pmm_mcp.retrieval.grammar import QUERY_CHARS_MAX
 from pmm_mcp.services.results import Part, Result
 
@@ -37,7 +37,7 @@ class ContextInput:
     token_budget: int = 1_500
     dao_tian_limit: int = 1
     include_evidence: bool = False
-    include_cards: bool = False  # Promised to callers; it matters once there are cards.
+    include_cards: bool = False
     include_candidates: bool = False
     as_of: int = 0
 
@@ -126,11 +126,14 @@ class ContextService:
                     hint=f"It is a seq up to {head}; 0 is now.",
                 )
             guidance = await self.guide.guidance(view, _wanted(given, call, as_of=given.as_of or head))
-        result = _result(given, guidance, call, head=given.as_of or head)
+            secret = await view.ask(adoption.secret())
+            totals = await view.ask(adoption.totals_of([one.seq for one in guidance.advice]))
+        head = given.as_of or head
+        result = _result(given, guidance, call, head=head, secret=secret)
         while part_bytes(result) > ANSWER_BYTES_MAX and guidance.advice:
             guidance = guidance.shorter()
-            result = _result(given, guidance, call, head=given.as_of or head)
-        return result
+            result = _result(given, guidance, call, head=head, secret=secret)
+        return result.model_copy(update={"adoption": dict(totals)})
 
 
 def _check(given: ContextInput) -> None:
@@ -161,16 +164,19 @@ def _wanted(given: ContextInput, call: Call, *, as_of: int) -> Wanted:
         dao_tian_limit=given.dao_tian_limit,
         include_evidence=given.include_evidence,
         include_candidates=given.include_candidates,
+        include_cards=given.include_cards,
     )
 
 
-def _result(given: ContextInput, guidance: Guidance, call: Call, *, head: int) -> ContextResult:
+def _result(
+    given: ContextInput, guidance: Guidance, call: Call, *, head: int, secret: bytes | None
+) -> ContextResult:
     rendered = render_guidance(guidance)
     if tokens_of(rendered) > given.token_budget:  # Only a notice can be too long: items were chosen to fit.
         rendered = ""
     notices = (guidance.notice, _cut(given.query), call.place.notice)
     return ContextResult(
-        context_id=context_id(head=head, item_ids=guidance.item_ids),
+        context_id=context_id(head=head, item_ids=guidance.item_ids, secret=secret),
         query=cut(
             one_line(normalise(given.query[:QUERY_CHARS]).value, chars_max=QUERY_CHARS), bytes_max=QUERY_BYTES
         ),

@@ -32,6 +32,8 @@ _HISTORY: Final = (
     "restores",
     "publishes",
     "refuses",
+    "links",
+    "unlinks",
     "reviews",
     "signs",
 )
@@ -167,7 +169,7 @@ async def _standing(view: View, record: Recorded, until: int) -> dict[str, Any]:
             row = (await view.ask(memory.evidence_by([record.seq])))[record.seq]
             is_gone = row.withdrawn_at is not None and row.withdrawn_at <= until
             return {"status": "withdrawn"} if is_gone else {}
-        case "knowledge_distilled" | "knowledge_raised":
+        case "knowledge_distilled" | "knowledge_raised" | "card_created" | "card_raised":
             item = (await view.ask(knowledge.at([record.seq], as_of=until)))[record.seq]
             contested = await view.ask(knowledge.contested([record.seq], as_of=until))
             return {
@@ -183,7 +185,7 @@ async def _standing(view: View, record: Recorded, until: int) -> dict[str, Any]:
 
 async def _references(view: View, prefix: Prefix, seq: int, until: int) -> list[Related]:
     """Return what a thing cites; of knowledge its evidence by role, as it was then."""
-    if prefix != "kn":
+    if prefix not in ("kn", "card"):
         return _related(await view.ask(citations.made_by(seq, limit=CITATIONS_MAX)))
     links = await view.ask(knowledge.links([seq], as_of=until))
     item = (await view.ask(knowledge.at([seq], as_of=until))).get(seq)
@@ -191,8 +193,11 @@ async def _references(view: View, prefix: Prefix, seq: int, until: int) -> list[
         Related(id=public_id("ev", link.evidence), kind="evidence_recorded", role=link.role) for link in links
     ]
     if item is not None and item.origin:
-        origin = public_id("kn", item.origin)
+        origin = public_id(item.form, item.origin)
         evidence.insert(0, Related(id=origin, kind="knowledge_distilled", role="raised_from"))
+    if item is not None and item.made_from:
+        made_from = public_id("kn", item.made_from)
+        evidence.insert(0, Related(id=made_from, kind="knowledge_distilled", role="made_from"))
     return fitting(evidence, bytes_max=CITATIONS_BYTES)
 
 

@@ -23,13 +23,20 @@ from pmm_mcp.domain.records import Call, Draft, Recorded
 from pmm_mcp.domain.sizes import cut
 from pmm_mcp.domain.times import timestamp
 from pmm_mcp.ports import ChatModel, ChatModels, Clock, Ledger, OtherLedgers, Transaction
-from pmm_mcp.queries import commitments, events, turns
+from pmm_mcp.queries import adoption, commitments, events, turns
 from pmm_mcp.services.answering import Answering, runtime_of
 from pmm_mcp.services.boundary import Boundary
 from pmm_mcp.services.results import Result
 from pmm_mcp.services.running import RunningTurns
 from pmm_mcp.turn.ending import Answered, Ending, Unanswered, read_result, selection_of
-from pmm_mcp.turn.outcome import TurnResult, citable, cited_events, closed_commitments, result_of
+from pmm_mcp.turn.outcome import (
+    TurnResult,
+    citable,
+    cited_events,
+    closed_commitments,
+    guiding_items,
+    result_of,
+)
 from pmm_mcp.turn.prompt import PRIMER, PROTOCOL
 
 __all__ = ["PROTOCOL", "BegunTurn", "TurnResult", "TurnService", "TurnSettings"]
@@ -161,7 +168,7 @@ class TurnService:
             context=context,
             user=cut(admitted.value, bytes_max=USER_BYTES),
             deadline=timestamp(deadline_us),
-            context_id=context_id(head=pack.head, item_ids=pack.item_ids),
+            context_id=await self._context_id(pack),
             head=turn,
             repeated=repeated or None,
             notice=self.take_finished(),
@@ -225,7 +232,16 @@ class TurnService:
             kinds = await view.ask(events.kinds_of(cited_events(records)))
             promises = {seq: await view.ask(commitments.text_of(seq)) for seq in closed_commitments(records)}
             head = await view.ask(events.head())
-        result = result_of(records, kinds=kinds, promises=promises, include_events=include_events)
+            secret = await view.ask(adoption.secret())
+            totals = await view.ask(adoption.totals_of(guiding_items(records)))
+        result = result_of(
+            records,
+            kinds=kinds,
+            promises=promises,
+            secret=secret,
+            adoption=totals,
+            include_events=include_events,
+        )
         return result.model_copy(update={"head": head})
 
     def take_finished(self) -> str | None:
@@ -247,6 +263,11 @@ class TurnService:
                 before=before or await view.ask(events.head()) + 1,
             )
         return fitted(pack, bytes_max=CONTEXT_BYTES)
+
+    async def _context_id(self, pack: Pack) -> str:
+        async with self.ledger.reader.view() as view:
+            secret = await view.ask(adoption.secret())
+        return context_id(head=pack.head, item_ids=pack.item_ids, secret=secret)
 
     # ------------------------------------------------------------------------------ asking a model
 

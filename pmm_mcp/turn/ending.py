@@ -1,5 +1,6 @@
 """How a turn ends: the reply, all its effects and its measures in one write, or a failure, exactly once."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -8,6 +9,7 @@ from pmm_mcp.context.pack import Pack
 from pmm_mcp.domain.admission import Admitted, SecretsMode
 from pmm_mcp.domain.control_lines import Parsed
 from pmm_mcp.domain.errors import NotFoundError
+from pmm_mcp.domain.events.adoption import AdoptionRecorded, Signal, Track
 from pmm_mcp.domain.events.turn import (
     AssistantMessage,
     GenerationFailure,
@@ -19,9 +21,9 @@ from pmm_mcp.domain.events.turn import (
 from pmm_mcp.domain.ids import public_id
 from pmm_mcp.domain.records import Actor
 from pmm_mcp.ports import Transaction
-from pmm_mcp.queries import commitments, events, turns
+from pmm_mcp.queries import adoption, commitments, events, knowledge, turns
 from pmm_mcp.turn.effects import Speaker, apply_reply
-from pmm_mcp.turn.outcome import TurnResult, cited_events, closed_commitments, result_of
+from pmm_mcp.turn.outcome import TurnResult, cited_events, closed_commitments, guiding_items, result_of
 from pmm_mcp.turn.recovery import interruption
 
 LATE_REPLIES_MAX = 100
@@ -101,6 +103,8 @@ class Ending:
         for event in (self.selection, self.metrics):
             if event is not None:
                 tx.append(speaker.draft(event, runtime=True))
+        if isinstance(self.said, Answered):
+            note_use(tx, self.turn, self.said.reply.value, speaker)
         return read_result(tx, self.turn)
 
     def _said_so_before(self, tx: Transaction, turn: turns.Turn) -> bool:
@@ -138,8 +142,38 @@ def read_result(tx: Transaction, turn: int, *, include_events: bool = False) -> 
     records = tx.ask(events.of_turn(turn))
     kinds = tx.ask(events.kinds_of(cited_events(records)))
     promises = {seq: tx.ask(commitments.text_of(seq)) for seq in closed_commitments(records)}
-    result = result_of(records, kinds=kinds, promises=promises, include_events=include_events)
+    result = result_of(
+        records,
+        kinds=kinds,
+        promises=promises,
+        secret=tx.ask(adoption.secret()),
+        adoption=tx.ask(adoption.totals_of(guiding_items(records))),
+        include_events=include_events,
+    )
     return result.model_copy(update={"head": tx.next_seq - 1})
+
+
+def note_use(tx: Transaction, turn: int, reply: str, speaker: Speaker) -> None:
+    """Record that a reply used the governed items it cites, of those its context showed."""
+    records = tx.ask(events.of_turn(turn))
+    shown = guiding_items(records)
+    if not shown:
+        return
+    items = tx.ask(knowledge.at(shown))
+    context = read_result(tx, turn).context
+    for seq in shown:
+        item = items.get(seq)
+        if item is None or re.search(rf"\b{item.id}\b", reply) is None:
+            continue
+        used = AdoptionRecorded(
+            track=Track.RUNTIME_ADOPTION,
+            signal=Signal.USED,
+            feature="turn",
+            item=seq,
+            context=None if context is None else context.context_id,
+            is_ours=context is not None,
+        )
+        tx.append(speaker.draft(used, runtime=True))
 
 
 def selection_of(pack: Pack, *, tokens: int) -> RetrievalSelection:

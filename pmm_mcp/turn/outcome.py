@@ -132,6 +132,8 @@ def result_of(
     *,
     kinds: Mapping[int, str],
     promises: Mapping[int, str | None],
+    secret: bytes | None,
+    adoption: Mapping[str, int],
     include_events: bool = False,
 ) -> TurnResult:
     """Read a turn's events: its prompt first, then all that came of it.
@@ -169,7 +171,8 @@ def result_of(
         closed=closed,
         claims=claims,
         validation_failures=failed,
-        context=_context(records, kinds),
+        context=_context(records, kinds, secret),
+        adoption=dict(adoption),
         model=next(filter(None, (getattr(event, "model", None) for event in (*ends, first.event))), None),
         latency_ms=ends[0].latency_ms if ends else 0,
         events=_fitting((_event(record) for record in records), bytes_max=EVENTS_BYTES)
@@ -238,12 +241,16 @@ def _line(record: Recorded, event: ValidationFailure) -> LineFailed:
     )
 
 
-def _context(records: Sequence[Recorded], kinds: Mapping[int, str]) -> ContextUsed | None:
+def _context(
+    records: Sequence[Recorded], kinds: Mapping[int, str], secret: bytes | None
+) -> ContextUsed | None:
     for _, event in _of(records, RetrievalSelection):
         seqs = (*event.guidance, *(hit.doc for hit in event.selected))
         ids = [event_id(kinds[seq], seq) for seq in seqs if seq in kinds]
         return ContextUsed(
-            context_id=context_id(head=event.watermark, item_ids=ids), items=ids, tokens=event.tokens
+            context_id=context_id(head=event.watermark, item_ids=ids, secret=secret),
+            items=ids,
+            tokens=event.tokens,
         )
     return None
 
@@ -262,6 +269,11 @@ def cited_events(records: Sequence[Recorded]) -> tuple[int, ...]:
     )
     claimed = (seq for _, event in _of(records, ClaimAccepted) for seq in event.evidence)
     return tuple(dict.fromkeys((*shown, *claimed)))
+
+
+def guiding_items(records: Sequence[Recorded]) -> tuple[int, ...]:
+    """Return the governed items that the turn's context showed."""
+    return tuple(seq for _, event in _of(records, RetrievalSelection) for seq in event.guidance)
 
 
 def closed_commitments(records: Sequence[Recorded]) -> tuple[int, ...]:

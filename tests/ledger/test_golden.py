@@ -7,7 +7,7 @@ from typing import Any
 from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.anchors import Anchor
 from pmm_mcp.domain.chain import GENESIS, record_hash, text_digest
-from pmm_mcp.domain.events import decode
+from pmm_mcp.domain.events.decoding import decode
 from pmm_mcp.domain.mapping import encode
 from pmm_mcp.domain.records import Actor, Call, Draft
 

@@ -12,6 +12,7 @@ from pmm_mcp.context.quoting import tokens_of
 from pmm_mcp.domain.errors import InvalidArgumentError
 from pmm_mcp.domain.sizes import ANSWER_BYTES_MAX, part_bytes
 from pmm_mcp.domain.tiers import Status, Tier
+from pmm_mcp.queries import adoption
 from pmm_mcp.services.context import ContextInput, ContextResult
 from tests.apps import HERE, Mind, body, mind_of, texts
 from tests.beliefs import believe
@@ -62,10 +63,12 @@ async def test_an_answer_says_what_where_and_how_much(tmp_path: Path) -> None:
         )
         result = await context(mind, "  how to feed the otter?\n")
         head = await mind.head()
+        async with mind.app.ledger.reader.view() as view:
+            secret = await view.ask(adoption.secret())
 
     assert result.model_dump(exclude_none=True) == {
         "head": head,
-        "context_id": context_id(head=head, item_ids=(item,)),
+        "context_id": context_id(head=head, item_ids=(item,), secret=secret),
         "query": "how to feed the otter?",
         "anchors": list(HERE.visible),
         "sections": [

@@ -38,6 +38,8 @@ class Candidate(EventBody):
     """The checkout it was proposed in; empty outside of one."""
     commit: Commit = ""
     """What was checked out there."""
+    inherited_from: Refs = ()
+    """Demoted or retired items that say the same, whose counterexamples it inherits."""
     texts: ClassVar[tuple[str, ...]] = ("statement", "content", "scope_constraints")
 
 
@@ -46,8 +48,6 @@ class KnowledgeDistilled(Candidate):
 
     kind: Literal["knowledge_distilled"] = "knowledge_distilled"
     v: Literal[1] = 1
-    inherited_from: Refs = ()
-    """Demoted or retired items that say the same, whose counterexamples it inherits."""
 
 
 class KnowledgeRaised(Candidate):

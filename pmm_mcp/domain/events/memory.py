@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from pmm_mcp.domain.events.base import Count, EventBody, Name, Seq
+from pmm_mcp.domain.events.base import Count, EventBody, Integer, Name, Seq
 
 Commit = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})?$")]
 """A git object by its whole name; empty where there is none."""
@@ -84,4 +84,27 @@ class EvidenceWithdrawn(EventBody):
     texts: ClassVar = ("reason",)
 
 
-MemoryEvent = EvidenceRecorded | EvidenceWithdrawn
+class FactAsserted(EventBody):
+    """A fact holds from a moment on, `from_us`. Its words are texts, its source is evidence."""
+
+    kind: Literal["fact_asserted"] = "fact_asserted"
+    v: Literal[1] = 1
+    from_us: Integer
+    single_valued: bool = True
+    confidence_pct: int = Field(default=100, ge=0, le=100)
+    source: Seq
+    texts: ClassVar = ("subject", "predicate", "object")
+
+
+class FactEnded(EventBody):
+    """A fact no longer holds from a moment on; before it, it did."""
+
+    kind: Literal["fact_ended"] = "fact_ended"
+    v: Literal[1] = 1
+    fact: Seq
+    to_us: Integer
+    source: Seq
+    replaced_by: Seq | None = None
+
+
+MemoryEvent = EvidenceRecorded | EvidenceWithdrawn | FactAsserted | FactEnded

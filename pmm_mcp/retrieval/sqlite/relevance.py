@@ -39,7 +39,7 @@ WITH hits AS ({{hits}}
     SUM(CASE WHEN stated THEN share ELSE 0 END) AS share
   FROM said GROUP BY item
 ), judged AS (
-  SELECT m.item, s.tier, s.status, s.field, s.anchor, MAX(
+  SELECT m.item, s.tier, s.status, s.field, s.anchor, s.form, MAX(
     m.weight * {MILLION} / :total,
     CASE WHEN m.share >= {2 * MILLION} AND k.statement_terms > 0 THEN m.share / k.statement_terms ELSE 0 END
   ) AS score
@@ -52,12 +52,12 @@ WITH hits AS ({{hits}}
     COUNT(*) OVER (PARTITION BY tier, status) AS among
   FROM judged WHERE score >= {FLOOR}
 )
-SELECT item, score, tier, status, field, anchor, among, place FROM placed WHERE place <= {BEST_OF_EACH}
+SELECT item, score, tier, status, field, anchor, form, among, place FROM placed WHERE place <= {BEST_OF_EACH}
 ORDER BY score DESC, item
 """
 _BORN: Final = (
     "SELECT (SELECT COALESCE(SUM(total), 0) FROM kind_counts "
-    "WHERE kind IN ('knowledge_distilled', 'knowledge_raised'))"
+    "WHERE kind IN ('knowledge_distilled', 'knowledge_raised', 'card_created', 'card_raised'))"
 )
 _HITS: Final = (
     "\n  SELECT rowid / 1000 AS item, rowid % 1000 = 0 AS stated, {n} AS term, :weight{n} AS weight, "
@@ -117,7 +117,7 @@ def _ranked(held: Sequence[str], weights: Mapping[str, int], among: Among) -> Qu
     """Ask for the items that hold some of these terms; `weights` also has those that nothing holds."""
     params: dict[str, SqlValue] = {**_matches(held), "total": sum(weights.values()), "as_of": among.as_of}
     conditions = ""
-    for column, values in (("anchor", among.anchors), ("status", among.statuses)):
+    for column, values in (("anchor", among.anchors), ("status", among.statuses), ("form", among.forms)):
         places, found = named(values, prefix=column)
         conditions += f"AND s.{column} IN ({places}) "
         params |= found
@@ -141,8 +141,8 @@ def _matches(terms: Sequence[str]) -> dict[str, SqlValue]:
 def _ranking(rows: Sequence[Row]) -> Ranking:
     totals: Counter[Status] = Counter()
     best: list[Relevant] = []
-    for item, score, tier, status, field, anchor, among, place in rows:
+    for item, score, tier, status, field, anchor, form, among, place in rows:
         if place == 1:
             totals[Status(status)] += among
-        best.append(Relevant(item, min(score, MILLION), Tier(tier), Status(status), field, anchor))
+        best.append(Relevant(item, min(score, MILLION), Tier(tier), Status(status), field, anchor, form))
     return Ranking(tuple(best), totals)

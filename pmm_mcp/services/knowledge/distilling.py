@@ -8,7 +8,7 @@ from pmm_mcp.context.quoting import one_line
 from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.anchors import Anchor
 from pmm_mcp.domain.errors import InvalidArgumentError, MoveNotAllowedError, RequestIdConflictError
-from pmm_mcp.domain.events.cards import CardRaised
+from pmm_mcp.domain.events.cards import CardCreated, CardRaised
 from pmm_mcp.domain.events.knowledge import Candidate, KnowledgeDistilled, KnowledgeRaised
 from pmm_mcp.domain.events.memory import Domain
 from pmm_mcp.domain.ids import public_id
@@ -84,15 +84,15 @@ class DistillService:
     boundary: Boundary
     lexical: Lexical
 
-    async def distill(self, given: DistillInput, *, call: Call) -> DistillResult:
-        """Record a candidate, or find the item of this place that says the same.
+    async def distill(self, given: DistillInput, *, call: Call, form: Form = "kn") -> DistillResult:
+        """Record a candidate, as knowledge or as a card, or find the item here that says the same.
 
         Raises:
             InvalidArgumentError: an argument has a value that is not allowed.
             NotFoundError: a reference names no evidence of this ledger.
 
         """
-        event = _candidate(given, call)
+        event = _candidate(given, call, form)
         texts = await self._texts(
             one_statement(given.statement), given.content, scope=given.scope_constraints
         )
@@ -171,7 +171,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Proposed:
-    event: KnowledgeDistilled
+    event: KnowledgeDistilled | CardCreated
     texts: Mapping[str, Admitted]
     call: Call
 
@@ -184,7 +184,8 @@ class _Proposed:
         )
         refs = refs_of(records, cited)
         same: tuple[Item, ...] = yield knowledge.same_statement(self.texts["statement"].value, anchor=anchor)
-        live = next((item for item in same if item.status not in _GONE), None)
+        by_form = sorted(same, key=lambda item: item.form != "kn")  # A card says what its knowledge says.
+        live = next((item for item in by_form if item.status not in _GONE), None)
         gone = tuple(item for item in same if item.status in _GONE)
         inherited: set[int] = set()
         for item in gone:
@@ -209,15 +210,26 @@ class _Proposed:
 
     def again(self, tx: Transaction, recorded: Recorded) -> DistillResult:
         asked = {"statement": self.texts["statement"].value, "content": self.texts["content"].value}
-        if not isinstance(recorded.event, KnowledgeDistilled) or any(
+        if type(recorded.event) is not type(self.event) or any(
             recorded.texts.get(field) not in (text, None) for field, text in asked.items()
         ):
             raise RequestIdConflictError(recorded.request_id)
         found = carry_out(tx, self.plan())
         result = self.result(found, seq=recorded.seq, head=tx.next_seq - 1)
         return result.model_copy(
-            update={"created": True, "status": Status.CANDIDATE, "anchor": recorded.anchor, "repeated": True}
+            update={
+                "id": self.id_of(recorded.seq),
+                "created": True,
+                "status": Status.CANDIDATE,
+                "anchor": recorded.anchor,
+                "notice": None,
+                "repeated": True,
+            }
         )
+
+    def id_of(self, seq: int) -> str:
+        form: Form = "kn" if isinstance(self.event, KnowledgeDistilled) else "card"
+        return public_id(form, seq) if seq else ""
 
     def result(self, found: _Found, *, seq: int, head: int) -> DistillResult:
         notices = []
@@ -229,11 +241,7 @@ class _Proposed:
             names = ", ".join(public_id("ev", one) for one in found.inherited)
             notices.append(f"said before and given up: it inherits the counterexamples {names}")
         return DistillResult(
-            id=public_id("kn", seq)
-            if found.same is None and seq
-            else ""
-            if found.same is None
-            else found.same.id,
+            id=found.same.id if found.same is not None else self.id_of(seq),
             created=found.same is None and bool(seq),
             status=Status.CANDIDATE if found.same is None else found.same.status,
             tier=self.event.tier if found.same is None else found.same.tier,
@@ -342,7 +350,7 @@ def _tier_above(origin: Item) -> Tier:
     return tier
 
 
-def _candidate(given: DistillInput, call: Call) -> KnowledgeDistilled:
+def _candidate(given: DistillInput, call: Call, form: Form) -> KnowledgeDistilled | CardCreated:
     roles = {
         argument: parse_refs(getattr(given, argument), argument=argument)
         for argument in ("supporting_refs", "teaching_refs", "counterexample_refs")
@@ -359,7 +367,8 @@ def _candidate(given: DistillInput, call: Call) -> KnowledgeDistilled:
                     f"ev:{seq} is in {seen[seq]} and in {argument}", hint="A piece of evidence has one role."
                 )
             seen[seq] = argument
-    return KnowledgeDistilled(
+    shape = KnowledgeDistilled if form == "kn" else CardCreated
+    return shape(
         tier=parse_tier(given.tier),
         domain=_domain(given.domain),
         field=name(given.field, argument="field") or "general",

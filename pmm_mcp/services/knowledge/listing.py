@@ -147,7 +147,7 @@ class KnowledgeListService:
             InvalidArgumentError: an argument has a value that is not allowed.
 
         """
-        listing = _listing(given, call)
+        listing = listing_of(given, call)
         async with self.ledger.reader.view() as view:
             head = await view.ask(events.head())
             if given.awaiting.strip() == "verification":
@@ -215,7 +215,13 @@ def as_quoted(items: Sequence[Listed]) -> str:
     )
 
 
-def _listing(given: ListInput, call: Call) -> Listing:
+def listing_of(given: ListInput, call: Call) -> Listing:
+    """Return what a list is narrowed to.
+
+    Raises:
+        InvalidArgumentError: an argument has a value that is not allowed.
+
+    """
     if not 1 <= given.limit <= LIMIT_MAX:
         raise InvalidArgumentError(
             f"limit: {given.limit} is not allowed", hint=f"It is a number from 1 to {LIMIT_MAX}."

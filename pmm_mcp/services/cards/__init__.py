@@ -1,0 +1,1 @@
+"""Cards: beliefs as objects of their own, tied to evidence by links."""
