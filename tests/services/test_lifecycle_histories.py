@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 from pmm_mcp.bootstrap import App
 from pmm_mcp.domain.anchors import Anchor, Place
 from pmm_mcp.domain.errors import PmmError
+from pmm_mcp.domain.events.cards import CardCreated, CardLinked, CardPromoted, CardUnlinked
 from pmm_mcp.domain.events.knowledge import (
     Candidate,
     KnowledgeDemoted,
@@ -31,7 +32,7 @@ from pmm_mcp.domain.events.knowledge import (
 from pmm_mcp.domain.events.memory import EvidenceRecorded, EvidenceWithdrawn
 from pmm_mcp.domain.gate import FLOOR
 from pmm_mcp.domain.records import Actor, Call, Recorded
-from pmm_mcp.domain.tiers import Status, Tier
+from pmm_mcp.domain.tiers import ACTIVE, Status, Tier
 from pmm_mcp.services.knowledge.distilling import DistillInput
 from pmm_mcp.services.knowledge.listing import ListInput
 from pmm_mcp.services.record import EvidenceInput
@@ -45,6 +46,9 @@ SESSIONS: Final = ("one", "two", "three")
 SOURCES: Final = (*FILES, *FILES, "a.py:1", "b.py:1-2", "", "https://example.org", "none.py", "../secret")
 REACHED_AT_LEAST: Final = 0.05
 WANTED: Final = {
+    "card_created",
+    "card_linked",
+    "card_promoted",
     "evidence_withdrawn",
     "knowledge_distilled",
     "knowledge_raised",
@@ -181,6 +185,34 @@ class Agent:
             call=self.call(),
         )
 
+    async def make_card(self, chance: random.Random) -> None:
+        self.chance = chance
+        listed = await self.app.knowledge.list(
+            ListInput(kind="knowledge", anchor="*", limit=30), call=self.call()
+        )
+        known = [item.id for item in listed.items]
+        of_evidence = chance.random() < 0.3
+        given = DistillInput(
+            statement=f"A card says so {chance.randint(0, 9)}." if of_evidence else "",
+            content="For reasons." if of_evidence else "",
+            tier=chance.choice(["qi", "shu"]) if of_evidence else "",
+            supporting_refs=self.some(self.evidence, 3) if of_evidence else [],
+        )
+        from_id = "" if of_evidence else chance.choice(known or ["kn:1"])
+        self.items.append((await self.app.cards.create(given, from_id=from_id, call=self.call())).id)
+
+    async def link(self, chance: random.Random) -> None:
+        self.chance = chance
+        cards = [item for item in self.items if item.startswith("card:")]
+        await self.app.card_links.link(
+            chance.choice(cards or ["card:1"]),
+            evidence_id=chance.choice(self.evidence or ["ev:1"]),
+            role=chance.choice(["supporting", "verification", "verification", "teaching", "counterexample"]),
+            note="",
+            unlink=chance.random() < 0.2,
+            call=self.call(),
+        )
+
     async def withdraw(self, chance: random.Random) -> None:
         self.chance = chance
         await self.app.withdrawing.withdraw(
@@ -204,6 +236,8 @@ MOVES: Final[dict[Move, int]] = {
     Agent.demote: 3,
     Agent.raise_tier: 3,
     Agent.publish: 2,
+    Agent.make_card: 3,
+    Agent.link: 2,
     Agent.withdraw: 1,
     Agent.restore: 1,
 }
@@ -221,6 +255,7 @@ class Court:
         self.answered: dict[int, set[int]] = {}
         self.status: dict[int, Status] = {}
         self.superseded: dict[int, int] = {}
+        self.carries: dict[int, int] = {}
 
     def verdicts(self) -> Iterator[str]:
         """Yield what is unlawful."""
@@ -228,7 +263,17 @@ class Court:
             match record.event:
                 case EvidenceWithdrawn(evidence=evidence):
                     self.gone.add(evidence)
+                case CardLinked() as event:
+                    for item in filter(None, (event.item, event.twin)):
+                        self.refs[item][event.role].add(event.evidence)
+                        if event.role == "counterexample":
+                            self.answered[item].discard(event.evidence)
+                case CardUnlinked() as event:
+                    for item in filter(None, (event.item, event.twin)):
+                        self.refs[item][event.role].discard(event.evidence)
                 case Candidate() as event:
+                    if isinstance(event, CardCreated) and event.from_item is not None:
+                        self.carries[record.seq] = event.from_item
                     roles = ("supporting", "verification", "teaching", "counterexample")
                     self.refs[record.seq] = {role: set(getattr(event, role)) for role in roles}
                     self.answered[record.seq] = set()
@@ -259,13 +304,26 @@ class Court:
                         yield "something became global without a person"
                 case _:
                     pass
+        yield from self.disagreements()
+
+    def disagreements(self) -> Iterator[str]:
+        """Yield which cards are believed while their knowledge is not, or the other way round."""
+        gone = {Status.DEMOTED, Status.RETIRED}
+        for card, item in self.carries.items():
+            both = {self.status[card], self.status[item]}
+            if both & ACTIVE and both & gone:
+                yield f"card:{card} is {self.status[card]}, kn:{item} is {self.status[item]}"
 
     def against(self, item: int, evidence: Sequence[int]) -> None:
         self.refs[item]["counterexample"] |= set(evidence)
         self.answered[item] -= set(evidence)
 
     def unlawful(self, event: KnowledgePromoted) -> Iterator[str]:
-        born, refs = self.records[event.item], self.refs[event.item]
+        belief = self.carries.get(event.item, event.item)
+        born, refs = self.records[belief], self.refs[event.item]
+        if isinstance(event, CardPromoted) and belief != event.item:
+            self.answered[event.item] |= self.answered[belief]
+            self.demoted_at[event.item] = max(self.demoted_at[event.item], 0)
         needs = FLOOR[event.tier]
         if event.tier is Tier.DAO_TIAN:
             yield f"kn:{event.item} became a principle without a person"
