@@ -35,7 +35,9 @@ def portable(schema: Mapping[str, Any]) -> dict[str, Any]:
                 else walk(child, seen)
             )
             for key, child in node.items()
-            if key not in _DROPPED and not (key == "title" and isinstance(child, str))
+            if key not in _DROPPED
+            and not (key == "title" and isinstance(child, str))
+            and not (key == "additionalProperties" and child is True)
         }
         if kept.get("type") == "array":
             kept.setdefault("items", {})

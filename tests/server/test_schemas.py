@@ -126,7 +126,8 @@ async def test_read_only_lists_reading_tools_alone() -> None:
 
     assert [tool.name for tool in tools] == [
         "pmm_status", "pmm_context", "pmm_search", "pmm_get", "pmm_knowledge_gate", "pmm_knowledge_list",
-        "pmm_knowledge_policy", "pmm_ledger_events", "pmm_ledger_verify",
+        "pmm_card_retrieve", "pmm_adoption_report", "pmm_knowledge_policy", "pmm_research_validate",
+        "pmm_fact_query", "pmm_fact_check", "pmm_ledger_events", "pmm_ledger_verify",
     ]  # fmt: skip
     assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
 

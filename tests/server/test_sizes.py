@@ -152,13 +152,34 @@ async def test_governed_knowledge_answers_within_the_same_size(tmp_path: Path, s
                 scope_constraints=long(text, 5_000),
                 tier="dao_tian",
                 supporting_refs=refs[:60],
-                counterexample_refs=refs[60:],
+                counterexample_refs=refs[61:],
                 intent_tags=[f"{long(WIDE, 50)} {tag}" for tag in range(20)],
             )
         await sized(client, "pmm_knowledge_gate", id=item["id"], verification_refs=refs[:50])
         await sized(client, "pmm_knowledge_promote", id=item["id"], verification_refs=refs, reason=text * 99)
         await sized(client, "pmm_get", id=item["id"])
         await sized(client, "pmm_knowledge_policy")
+        card = await sized(client, "pmm_card_create", from_id=item["id"])
+        await sized(client, "pmm_card_link", id=card["id"], evidence_id=refs[0], role="counterexample")
+        await sized(client, "pmm_card_retrieve", query=text)
+        await sized(client, "pmm_card_backfill", execute=True)
+        await sized(client, "pmm_adoption_record", signal="miss", item_id=card["id"], note=long(text, 9_000))
+        await sized(client, "pmm_adoption_report", candidate="card-embeddings", limit=50)
+        for n in range(30):
+            words = {"subject": long(text, 190) + str(n), "predicate": "is", "object": long(text, 199)}
+            await sized(client, "pmm_fact_assert", source=refs[0], **words)
+        await sized(client, "pmm_fact_query", limit=50)
+        await sized(client, "pmm_fact_check", text=long(text, 20_000))
+        finding = {"id": "f", "text": long(text, 9_000), "source_ids": ["s"]}
+        report = {
+            "report_id": "r",
+            "title": "t",
+            "sources": [{"id": "s", "title": long(text, 500)}],
+            "findings": [finding | {"id": f"f{n}"} for n in range(40)],
+        }
+        await sized(client, "pmm_research_validate", report=report)
+        await sized(client, "pmm_research_validate", report={long(text, 50) + str(n): n for n in range(99)})
+        await sized(client, "pmm_research_record", report=report)
         await sized(
             client,
             "pmm_knowledge_demote",

@@ -94,6 +94,14 @@ async def _governed(checkout: Path, against: str, checked: Checked) -> None:
     await checked("pmm_context", query="why SQLite?")
     policy = await checked("pmm_knowledge_policy")
     item_id = await _believed(checkout, checked)
+    pack = await checked("pmm_context", query="what do I run first?", cwd=str(checkout))
+    signal = await checked("pmm_adoption_record", signal="used", context_id=pack["context_id"])
+    report = await checked("pmm_adoption_report", candidate="card-context-default")
+    card = await checked("pmm_card_create", from_id=item_id, cwd=str(checkout))
+    linked = await checked("pmm_card_link", id=card["id"], evidence_id=against, role="counterexample")
+    found = await checked("pmm_card_retrieve", query="a.py runs", cwd=str(checkout))
+    backfilled = await checked("pmm_card_backfill", cwd=str(checkout))
+    await _others_and_facts(against, checked)
     raised = await checked("pmm_knowledge_raise", id=item_id, reason="it holds more widely")
     published = await checked("pmm_knowledge_publish", id=item_id, to="repo", reason="all should know")
     listed = await checked("pmm_knowledge_list", anchor="*")
@@ -110,9 +118,33 @@ async def _governed(checkout: Path, against: str, checked: Checked) -> None:
     assert [gate["reviewer"] for gate in policy["gates"]] == [True, False, False, False]
     assert raised["tier"] == "dao_ren"
     assert published["published"]
-    assert {one["id"] for one in listed["items"]} == {item_id, raised["id"]}
-    assert demoted["new_status"] == "demoted"
-    assert [one["id"] for one in withdrawn["dependants"]] == [item_id]
+    assert {one["id"] for one in listed["items"]} == {item_id, raised["id"], card["id"]}
+    assert (demoted["new_status"], demoted["moved_with"]) == ("demoted", [card["id"]])
+    assert {item_id, card["id"]} <= {one["id"] for one in withdrawn["dependants"]}
+    assert (signal["totals"]["used"], report["gate"]["ready"]) == (1, False)
+    assert (card["status"], linked["changed"]) == ("promoted", True)
+    assert [one["id"] for one in found["cards"]] == [card["id"]]
+    assert backfilled["existing"] == [card["id"]]
+
+
+async def _others_and_facts(evidence: str, checked: Checked) -> None:
+    """Take in a report, and keep facts with the time they hold."""
+    report = {
+        "report_id": "r1",
+        "title": "Caches",
+        "sources": [{"id": "s1", "title": "A paper"}],
+        "findings": [{"id": "f1", "text": "Caches help.", "source_ids": ["s1"]}],
+    }
+    assert (await checked("pmm_research_validate", report=report))["valid"]
+    assert len((await checked("pmm_research_record", report=json.dumps(report)))["recorded"]) == 1
+    fact = {"subject": "billing", "predicate": "database", "source": evidence}
+    await checked("pmm_fact_assert", object="MySQL", valid_from="2023-01-01", **fact)
+    second = await checked("pmm_fact_assert", object="PostgreSQL", valid_from="2023-06-01", **fact)
+    then = await checked("pmm_fact_query", subject="Billing", as_of="2023-02-01")
+    issues = await checked("pmm_fact_check", text="the billing database MySQL")
+    assert len(second["ended"]) == 1
+    assert [one["object"] for one in then["facts"]] == ["MySQL"]
+    assert {one["kind"] for one in issues["issues"]} == {"contradiction", "ended"}
 
 
 async def _believed(checkout: Path, checked: Checked) -> str:

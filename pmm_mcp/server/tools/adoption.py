@@ -24,17 +24,17 @@ async def pmm_adoption_record(
     context_id: Annotated[str, Field(description="ci:… of the pack")] = "",
     track: Annotated[
         str,
-        Field(description="runtime_adoption, card_context, card_embedding, evaluator, research_adapter"),
+        Field(description="what it is a sign of"),
     ] = "runtime_adoption",
-    feature: str = "context",
-    query: str = "",
-    evaluator_id: str = "",
-    research_report_id: str = "",
-    note: str = "",
-    metadata: dict[str, Any] = {},  # noqa: B006 - never changed
+    feature: Annotated[str, Field(description="what was used")] = "context",
+    query: Annotated[str, Field(description="what was asked")] = "",
+    evaluator_id: Annotated[str, Field(description="who judged")] = "",
+    research_report_id: Annotated[str, Field(description="which report")] = "",
+    note: Annotated[str, Field(description="why")] = "",
+    metadata: Annotated[dict[str, Any], Field(description="anything else")] = {},  # noqa: B006 - never changed
     request_id: RequestId = "",
 ) -> AdoptionResult:
-    """Say what became of an item or a pack: used, right, wrong, missing, undone."""
+    """Say what became of an item or a pack."""
     app = await visit.app()
     given = SignalInput(
         signal=signal,
@@ -54,17 +54,17 @@ async def pmm_adoption_record(
 async def pmm_adoption_report(
     visit: Visit,
     *,
-    track: str = "",
-    feature: str = "",
-    item_id: str = "",
+    track: Annotated[str, Field(description="only this track")] = "",
+    feature: Annotated[str, Field(description="only this feature")] = "",
+    item_id: Annotated[str, Field(description="only about this")] = "",
     candidate: Annotated[
         str,
-        Field(description="card-context-default, card-embeddings, evaluator-api, research-adapter"),
+        Field(description="a readiness gate"),
     ] = "",
     limit: Limit = 20,
     cursor: Cursor = "",
 ) -> ReportResult:
-    """Count signals; with candidate, whether a readiness gate opens and what it lacks."""
+    """Count signals; with candidate, what a readiness gate lacks."""
     app = await visit.app()
     return await app.adoption.report(
         track=track, feature=feature, item_id=item_id, candidate=candidate, limit=limit, cursor=cursor

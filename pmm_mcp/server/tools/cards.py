@@ -12,26 +12,28 @@ from pmm_mcp.services.cards.retrieving import CardsFound
 from pmm_mcp.services.knowledge.distilling import DistillInput
 from pmm_mcp.services.knowledge.listing import ListInput
 
+Hint = Annotated[list[str], Field(description="as in distill")]
+
 
 async def pmm_card_create(
     visit: Visit,
     *,
-    from_id: Annotated[str, Field(description="kn:N to carry; else the rest")] = "",
+    from_id: Annotated[str, Field(description="kn:N, or the rest")] = "",
     statement: Annotated[str, Field(description="one sentence")] = "",
     content: Annotated[str, Field(description="why it holds")] = "",
     tier: Annotated[str, Field(description="dao_tian, dao_ren, shu, qi")] = "",
     supporting_refs: Annotated[list[str], Field(description="ev:N")] = [],  # noqa: B006 - never changed
-    teaching_refs: list[str] = [],  # noqa: B006
-    counterexample_refs: list[str] = [],  # noqa: B006
-    domain: str = "project",
-    field: str = "general",
-    intent_tags: list[str] = [],  # noqa: B006
-    workflow_bias: list[str] = [],  # noqa: B006
-    tool_needs: list[str] = [],  # noqa: B006
+    teaching_refs: Annotated[list[str], Field(description="ev:N")] = [],  # noqa: B006
+    counterexample_refs: Annotated[list[str], Field(description="ev:N")] = [],  # noqa: B006
+    domain: Annotated[str, Field(description="whom for")] = "project",
+    field: Annotated[str, Field(description="subject area")] = "general",
+    intent_tags: Hint = [],  # noqa: B006
+    workflow_bias: Hint = [],  # noqa: B006
+    tool_needs: Hint = [],  # noqa: B006
     cwd: Cwd = "",
     request_id: RequestId = "",
 ) -> CardResult:
-    """Make a card of knowledge, or of evidence. The knowledge tools take its id; both then move together."""
+    """Make a card of knowledge, or of evidence; the knowledge tools take its id."""
     app = await visit.app()
     given = DistillInput(
         statement=statement,
@@ -56,11 +58,11 @@ async def pmm_card_link(
     id: Annotated[str, Field(description="card:N")],
     evidence_id: Annotated[str, Field(description="ev:N")],
     role: Annotated[str, Field(description="supporting, verification, teaching, counterexample")],
-    note: str = "",
-    unlink: bool = False,
+    note: Annotated[str, Field(description="why")] = "",
+    unlink: Annotated[bool, Field(description="untie")] = False,
     request_id: RequestId = "",
 ) -> LinkResult:
-    """Tie evidence to a card, or untie it; a counterexample stays."""
+    """Tie evidence to a card, or untie it."""
     app = await visit.app()
     return await app.card_links.link(
         id,
@@ -77,11 +79,11 @@ async def pmm_card_retrieve(
     *,
     query: Annotated[str, Field(description="what the evidence is about")],
     cwd: Cwd = "",
-    domain: str = "",
-    field: str = "",
+    domain: Annotated[str, Field(description="whom for")] = "",
+    field: Annotated[str, Field(description="subject area")] = "",
     top_k: Annotated[int, Field(description="at most so many")] = 5,
 ) -> CardsFound:
-    """Find active cards through their evidence, with all their citations."""
+    """Find active cards through their evidence."""
     app = await visit.app()
     call = await visit.call(cwd=cwd)
     return await app.card_search.retrieve(query, domain=domain, field=field, top_k=top_k, call=call)
@@ -91,10 +93,10 @@ async def pmm_card_backfill(
     visit: Visit,
     *,
     tier: Annotated[str, Field(description="dao_tian, dao_ren, shu, qi")] = "",
-    status: str = "",
-    domain: str = "",
-    field: str = "",
-    anchor: str = "",
+    status: Annotated[str, Field(description="of the knowledge")] = "",
+    domain: Annotated[str, Field(description="whom for")] = "",
+    field: Annotated[str, Field(description="subject area")] = "",
+    anchor: Annotated[str, Field(description="where it holds")] = "",
     cwd: Cwd = "",
     execute: Annotated[bool, Field(description="false: only show")] = False,
 ) -> BackfillResult:

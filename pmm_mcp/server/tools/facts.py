@@ -12,9 +12,9 @@ from pmm_mcp.services.facts import AssertResult, CheckResult, FactsResult
 async def pmm_fact_assert(
     visit: Visit,
     *,
-    subject: str,
-    predicate: str,
-    object: str,
+    subject: Annotated[str, Field(description="what it is about")],
+    predicate: Annotated[str, Field(description="which property")],
+    object: Annotated[str, Field(description="what it is")],
     source: Annotated[str, Field(description="ev:N")],
     valid_from: Annotated[str, Field(description="day or RFC 3339; empty: now")] = "",
     single_valued: Annotated[bool, Field(description="a new value ends the old one")] = True,
@@ -41,11 +41,11 @@ async def pmm_fact_assert(
 async def pmm_fact_query(
     visit: Visit,
     *,
-    subject: str = "",
-    predicate: str = "",
-    object: str = "",
+    subject: Annotated[str, Field(description="what it is about")] = "",
+    predicate: Annotated[str, Field(description="which property")] = "",
+    object: Annotated[str, Field(description="what it is")] = "",
     as_of: Annotated[str, Field(description="day or RFC 3339; empty: now")] = "",
-    include_ended: bool = False,
+    include_ended: Annotated[bool, Field(description="what held once too")] = False,
     limit: Limit = 20,
     cursor: Cursor = "",
     cwd: Cwd = "",
@@ -67,7 +67,7 @@ async def pmm_fact_query(
 async def pmm_fact_check(
     visit: Visit,
     *,
-    text: str,
+    text: Annotated[str, Field(description="what to check")],
     now: Annotated[str, Field(description="day or RFC 3339; empty: now")] = "",
     cwd: Cwd = "",
 ) -> CheckResult:

@@ -20,23 +20,23 @@ Verifications = Annotated[list[str], Field(description="ev:N recorded after the 
 async def pmm_knowledge_distill(
     visit: Visit,
     *,
-    statement: Annotated[str, Field(description="one sentence, at most 280 characters")],
+    statement: Annotated[str, Field(description="one sentence, up to 280 characters")],
     content: Annotated[str, Field(description="why it holds, and where it ends")],
     tier: Annotated[str, Field(description="dao_tian principle, dao_ren law, shu method, qi tool")],
     supporting_refs: Annotated[list[str], Field(description="ev:N it rests on")],
-    teaching_refs: Annotated[list[str], Field(description="ev:N signed by a person")] = [],  # noqa: B006
+    teaching_refs: Annotated[list[str], Field(description="ev:N, signed")] = [],  # noqa: B006
     counterexample_refs: Annotated[list[str], Field(description="ev:N against it")] = [],  # noqa: B006
     domain: Annotated[str, Field(description="project, agent or skill")] = "project",
     field: Annotated[str, Field(description="subject area")] = "general",
-    scope_constraints: Annotated[str, Field(description="where it does not hold")] = "",
-    intent_tags: Annotated[list[str], Field(description="what one is about to do")] = [],  # noqa: B006
-    workflow_bias: Annotated[list[str], Field(description="ways of working it favours")] = [],  # noqa: B006
-    tool_needs: Annotated[list[str], Field(description="tools it needs")] = [],  # noqa: B006
+    scope_constraints: Annotated[str, Field(description="where not")] = "",
+    intent_tags: Annotated[list[str], Field(description="intents it fits")] = [],  # noqa: B006
+    workflow_bias: Annotated[list[str], Field(description="ways it favours")] = [],  # noqa: B006
+    tool_needs: Annotated[list[str], Field(description="tools")] = [],  # noqa: B006
     cwd: Cwd = "",
     dry_run: Annotated[bool, Field(description="check only")] = False,
     request_id: RequestId = "",
 ) -> DistillResult:
-    """Propose knowledge from recorded evidence. It is born a candidate; saying it again finds it."""
+    """Propose knowledge from evidence. It is born a candidate."""
     app = await visit.app()
     given = DistillInput(
         statement=statement,
@@ -61,7 +61,7 @@ async def pmm_knowledge_gate(
     visit: Visit,
     *,
     id: ItemId,
-    target_status: Annotated[str, Field(description="promoted or canonical")] = "",
+    target_status: Annotated[str, Field(description="may be left out")] = "",
     verification_refs: Verifications = [],  # noqa: B006 - never changed
 ) -> GateResult:
     """Ask what a promotion still lacks; nothing is written."""
@@ -75,10 +75,10 @@ async def pmm_knowledge_promote(
     id: ItemId,
     verification_refs: Verifications,
     reason: Annotated[str, Field(description="why to believe it")],
-    target_status: Annotated[str, Field(description="promoted or canonical")] = "",
+    target_status: Annotated[str, Field(description="may be left out")] = "",
     request_id: RequestId = "",
 ) -> PromoteResult:
-    """Make a candidate believed, if its gate holds. A refusal lists every reason and what is missing."""
+    """Make a candidate believed if its gate holds; a refusal lists what is missing."""
     app = await visit.app()
     elicited: Elicited = ""
     if visit.ask is not None:
@@ -103,7 +103,7 @@ async def pmm_knowledge_demote(
     *,
     id: ItemId,
     status: Annotated[str, Field(description="demoted, or retired for good")],
-    evidence_refs: Annotated[list[str], Field(description="ev:N that speak against it")],
+    evidence_refs: Annotated[list[str], Field(description="ev:N against it")],
     reason: Annotated[str, Field(description="what happened")],
     reason_type: Annotated[
         str, Field(description="contradicted, obsolete, superseded, out_of_scope, unsafe")
@@ -147,12 +147,12 @@ async def pmm_knowledge_publish(
     visit: Visit,
     *,
     id: ItemId,
-    to: Annotated[str, Field(description="repo, then global (takes a person's signature)")],
+    to: Annotated[str, Field(description="repo, then global (a person signs)")],
     reason: Annotated[str, Field(description="why it holds there")],
     cwd: Cwd = "",
     request_id: RequestId = "",
 ) -> PublishResult:
-    """Let active knowledge hold one step more widely: worktree, repo, global."""
+    """Let active knowledge hold more widely, by a step."""
     app = await visit.app()
     call = await visit.call(cwd=cwd, request_id=request_id)
     return await app.publishing.publish(id, to=to, reason=reason, call=call)
@@ -168,17 +168,17 @@ async def pmm_knowledge_list(
     visit: Visit,
     *,
     kind: Annotated[str, Field(description="knowledge, card, all")] = "all",
-    tier: Annotated[str, Field(description="dao_tian, dao_ren, shu, qi")] = "",
-    status: Annotated[str, Field(description="candidate, promoted, canonical, demoted, retired")] = "",
-    domain: Annotated[str, Field(description="project, agent, skill, global")] = "",
+    tier: Annotated[str, Field(description="only this tier")] = "",
+    status: Annotated[str, Field(description="only this status")] = "",
+    domain: Annotated[str, Field(description="whom for")] = "",
     field: Annotated[str, Field(description="subject area")] = "",
-    anchor: Annotated[str, Field(description="worktree, repo, global, * or a URI")] = "",
+    anchor: Annotated[str, Field(description="where; * is everywhere")] = "",
     awaiting: Annotated[str, Field(description="promotion, review, verification")] = "",
     limit: Limit = 20,
     cursor: Cursor = "",
     cwd: Cwd = "",
 ) -> ListResult:
-    """List governed knowledge, newest first; with awaiting what someone should look at."""
+    """List knowledge, newest first; with awaiting, what someone should look at."""
     app = await visit.app()
     given = ListInput(
         kind=kind,
