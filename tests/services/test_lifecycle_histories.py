@@ -47,15 +47,12 @@ SOURCES: Final = (*FILES, *FILES, "a.py:1", "b.py:1-2", "", "https://example.org
 REACHED_AT_LEAST: Final = 0.05
 WANTED: Final = {
     "card_created",
-    "card_linked",
     "card_promoted",
     "evidence_withdrawn",
     "knowledge_distilled",
     "knowledge_raised",
     "knowledge_promoted",
     "knowledge_demoted",
-    "knowledge_retired",
-    "knowledge_published",
     "promotion_refused",
 }
 
