@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from pmm_mcp.ports import View
 from pmm_mcp.retrieval.grammar import SearchText
+
+CANDIDATES: Final = 400
+"""How many of the best documents are looked at, where not fewer are asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +45,13 @@ class Lexical(Protocol):
     """Finds documents by their words, on one engine."""
 
     async def search(
-        self, view: View, search: SearchText, *, anchors: Sequence[str] | None, filters: Filters
+        self,
+        view: View,
+        search: SearchText,
+        *,
+        anchors: Sequence[str] | None,
+        filters: Filters,
+        limit: int = CANDIDATES,
     ) -> tuple[Found, ...]:
-        """Return the best documents, best first; `anchors` None looks everywhere."""
+        """Return the best documents, best first; `anchors` None looks everywhere, few are found sooner."""
         ...

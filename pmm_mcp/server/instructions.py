@@ -19,6 +19,9 @@ _LINES: Final = (
     "It is born a candidate. pmm_knowledge_gate lists what it lacks; pmm_knowledge_promote takes "
     "verification recorded later, in another session or after a commit, from a file. dao_tian and global "
     "take the person's signature. When it proves wrong, pmm_knowledge_demote it, citing what was seen.",
+    "After using what pmm_context gave you, say what became of it with pmm_adoption_record and its "
+    "context_id: used, accepted, rejected, miss, rollback or contradiction.",
+    "pmm_card_retrieve finds beliefs through their evidence.",
     "pmm_get shows one id whole.",
     "pmm_turn (or pmm_turn_begin and pmm_turn_finish, answering yourself) is for when the user asks to "
     "speak with the persistent mind.",

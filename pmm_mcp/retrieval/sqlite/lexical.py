@@ -8,11 +8,9 @@ from pmm_mcp.ports import Query, Row, SqlValue, View
 from pmm_mcp.queries import counters
 from pmm_mcp.queries.rows import named
 from pmm_mcp.retrieval.grammar import SearchText
-from pmm_mcp.retrieval.scope import Filters, Found
+from pmm_mcp.retrieval.scope import CANDIDATES, Filters, Found
 from pmm_mcp.retrieval.sqlite.match import match_expression
 
-CANDIDATES: Final = 400
-"""How many of the best documents are looked at."""
 MANY_DOCUMENTS: Final = 50_000
 """From here on a search keeps to its rarest terms."""
 POSTINGS_MAX: Final = 3_000
@@ -40,12 +38,18 @@ class FtsLexical:
     """A `Lexical` on the passages table and its index."""
 
     async def search(
-        self, view: View, search: SearchText, *, anchors: Sequence[str] | None, filters: Filters
+        self,
+        view: View,
+        search: SearchText,
+        *,
+        anchors: Sequence[str] | None,
+        filters: Filters,
+        limit: int = CANDIDATES,
     ) -> tuple[Found, ...]:
         """Return the documents with the best passages, best first; ties by seq."""
         if len(search.terms) > 1 and await view.ask(counters.documents(None)) > MANY_DOCUMENTS:
             occurrences = await view.ask(_occurrences(search.terms))
-            search = replace(search, terms=_rarest(search.terms, occurrences))
+            search = replace(search, terms=_rarest(search.terms, occurrences, most=_postings(limit)))
         match = match_expression(search)
         if match is None:
             return ()
@@ -53,7 +57,7 @@ class FtsLexical:
         return await view.ask(
             Query(
                 _FOUND.format(conditions=conditions),
-                {**params, "match": match, "limit": CANDIDATES},
+                {**params, "match": match, "limit": limit},
                 _scaled,
             )
         )
@@ -70,13 +74,18 @@ def _occurrences(terms: Sequence[str]) -> Query[tuple[int, ...]]:
     return Query(f"SELECT {counts}", matches, lambda rows: tuple(rows[0]))
 
 
-def _rarest(terms: Sequence[str], occurrences: Sequence[int]) -> tuple[str, ...]:
+def _postings(limit: int) -> int:
+    """Return how many passages may be ranked: for a few documents, a third of them will do."""
+    return POSTINGS_MAX if limit >= CANDIDATES else POSTINGS_MAX // 3
+
+
+def _rarest(terms: Sequence[str], occurrences: Sequence[int], *, most: int) -> tuple[str, ...]:
     """Return, in their order, the rarest terms that together occur seldom enough; at least the rarest."""
     kept: set[str] = set()
     total = 0
     for count, term in sorted(zip(occurrences, terms, strict=True)):
         total += count
-        if count and kept and total > POSTINGS_MAX:
+        if count and kept and total > most:
             break
         if count:
             kept.add(term)

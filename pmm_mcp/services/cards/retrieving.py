@@ -21,8 +21,9 @@ from pmm_mcp.retrieval.scope import Filters, Lexical
 from pmm_mcp.services.results import Part, Result
 
 TOP_K_MAX: Final = 20
-EVIDENCE_MAX: Final = 200
+EVIDENCE_MAX: Final = 100
 """How many of the best pieces of evidence are followed."""
+LOADED_AT_ONCE: Final = 25
 COUNTER_SHARE: Final = 500_000
 """How much of the score of a counterexample that was found is taken away, in millionths."""
 CITATIONS_MAX: Final = 12
@@ -87,20 +88,12 @@ class RetrieveService:
         async with self.ledger.reader.view() as view:
             head = await view.ask(events.head())
             found = await self.lexical.search(
-                view, search, anchors=anchors, filters=Filters(kinds=("evidence",))
+                view, search, anchors=anchors, filters=Filters(kinds=("evidence",)), limit=EVIDENCE_MAX
             )
-            hits = {hit.doc: hit.score for hit in found[:EVIDENCE_MAX]}
+            hits = {hit.doc: hit.score for hit in found}
             links = await view.ask(knowledge.cards_linked(list(hits), anchors=anchors))
             scores = _scores(links, hits)
-            items = await view.ask(knowledge.at(list(scores)))
-            chosen = sorted(
-                (
-                    item
-                    for item in items.values()
-                    if domain.strip() in ("", item.domain) and wanted_field in ("", item.field)
-                ),
-                key=lambda item: (-scores[item.item], item.item),
-            )[:top_k]
+            chosen = await _best(view, scores, domain=domain.strip(), field=wanted_field, top_k=top_k)
             cards = await _shown(view, chosen, scores, hits)
         notice = None
         if search.empty:
@@ -108,6 +101,20 @@ class RetrieveService:
         elif not cards:
             notice = "no active card has evidence about this here"
         return CardsFound(cards=fitting(cards, bytes_max=CARDS_BYTES, least=1), notice=notice, head=head)
+
+
+async def _best(view: View, scores: Mapping[int, int], *, domain: str, field: str, top_k: int) -> list[Item]:
+    """Return the best cards of a domain and a field, a few at a time: most are never looked at."""
+    ranked = sorted(scores, key=lambda item: (-scores[item], item))
+    best: list[Item] = []
+    for first in range(0, len(ranked), LOADED_AT_ONCE):
+        some = ranked[first : first + LOADED_AT_ONCE]
+        items = await view.ask(knowledge.at(some))
+        found = (items[seq] for seq in some if seq in items)
+        best += [one for one in found if domain in ("", one.domain) and field in ("", one.field)]
+        if len(best) >= top_k:
+            break
+    return best[:top_k]
 
 
 def _scores(links: Sequence[Link], hits: Mapping[int, int]) -> dict[int, int]:
