@@ -2,15 +2,30 @@
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Final
 
 from pmm_mcp.domain.errors import ReviewRefusedError
 
 ANSWER_BYTES_MAX: Final = 1_024
+_TERMINAL: Final = "CONOUT$" if sys.platform == "win32" else "/dev/tty"
 _NO_TERMINAL: Final = "this takes a person at a terminal, and there is none"
 _HINT: Final = "Run it in a terminal window of your own; a passphrase is read from nowhere else."
+
+
+def tell(lines: Iterable[str]) -> None:
+    """Show lines where a person is about to be asked.
+
+    Raises:
+        ReviewRefusedError: there is no terminal.
+
+    """
+    try:
+        with open(_TERMINAL, "w", encoding="utf-8", errors="backslashreplace") as terminal:
+            terminal.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        raise ReviewRefusedError(_NO_TERMINAL, hint=_HINT) from error
 
 
 def ask_passphrase(question: str) -> str:
@@ -72,7 +87,7 @@ else:
 
     def _ask(question: str, *, echo: bool) -> str:
         try:
-            terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+            terminal = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY)
         except OSError as error:
             raise ReviewRefusedError(_NO_TERMINAL, hint=_HINT) from error
         try:

@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from pmm_mcp.cli.commands import Visit, add
-from pmm_mcp.cli.passphrase import ask_line
+from pmm_mcp.cli.passphrase import ask_line, tell
 from pmm_mcp.cli.reviewer import KeyName, unlocked
 from pmm_mcp.cli.terminal import Answer, line, quoted
 from pmm_mcp.domain.errors import ReviewRefusedError
@@ -15,7 +15,7 @@ from pmm_mcp.domain.events.review import Decision
 from pmm_mcp.keys import KeyRing
 from pmm_mcp.services.reviewing import CaseResult, DecisionResult, WaitingResult
 
-ItemId = Annotated[str, typer.Argument(metavar="ID", help="kn:N.")]
+ItemId = Annotated[str, typer.Argument(metavar="ID", help="kn:N or card:N.")]
 MoveName = Annotated[
     str, typer.Option("--move", help="promote, retire, restore, publish or uphold, when several wait.")
 ]
@@ -78,9 +78,8 @@ async def _decide(
 ) -> Answer:
     async with visit.app() as app:
         case = await app.reviewing.show(item_id, move=move)
-        if not visit.terminal.json:
-            for text in _case(case):
-                visit.terminal.out.print(text, soft_wrap=True)
+        # On the terminal itself: whoever signs sees it, wherever the output of the command goes.
+        tell(text.plain for text in _case(case))
         typed = ask_line(f"Type {case.id} to {decision} that it is {_outcome(case)}: ")
         if typed != case.id:
             raise ReviewRefusedError("that is not its id", hint="Nothing was signed.")
@@ -143,6 +142,10 @@ def _case(case: CaseResult) -> Iterator[Text]:
         if one.source:
             yield from map(line, quoted(f"source: {one.source}"))
         yield from map(line, quoted(one.content or "(removed)"))
+    for change in case.history:
+        yield line((f"{change.ts[:19]}  {change.kind} by {change.actor}", "dim"))
+        if change.summary:
+            yield from map(line, quoted(change.summary))
     for reason in case.gate:
         yield line(("the gate says no: ", "yellow"), reason)
     yield line(("what is signed: ", "dim"), case.digest)

@@ -10,7 +10,7 @@ from pmm_mcp.bootstrap import App
 from pmm_mcp.cli.commands import Visit, add
 from pmm_mcp.cli.passphrase import ask_passphrase, new_passphrase
 from pmm_mcp.cli.terminal import Answer, line
-from pmm_mcp.domain.errors import ReviewRefusedError
+from pmm_mcp.domain.errors import InvalidArgumentError, ReviewRefusedError
 from pmm_mcp.domain.gate import Requirements
 from pmm_mcp.domain.tiers import parse_tier
 from pmm_mcp.keys import KeyRing, Sign
@@ -44,7 +44,8 @@ async def add_reviewer(
                 sign=signer or ring.unlock(made.key, passphrase),
                 call=await visit.call(app),
             )
-        except BaseException:
+        except (InvalidArgumentError, ReviewRefusedError):
+            # Only where it surely is not registered: a key that is and was thrown away signs nobody in.
             ring.discard(made.key)
             raise
     young = "; it approves nothing for a day" if by else ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pmm_mcp.domain.gate import Requirements
 from pmm_mcp.domain.tiers import Tier
 from pmm_mcp.ports import Query, SqlValue
-from pmm_mcp.queries.rows import number
+from pmm_mcp.queries.rows import column, number
 
 _REVIEWERS = (
     "SELECT registered, key_id, name, public_key, signed_by, ts, revoked_at FROM reviewers "
@@ -33,6 +33,10 @@ class Reviewer:
     def is_first(self) -> bool:
         """Whether it signed for itself."""
         return self.signed_by == self.key
+
+    def held_at(self, seq: int) -> bool:
+        """Say whether it proved a person when the event after this one was recorded."""
+        return self.registered <= seq and (self.revoked_at is None or self.revoked_at > seq)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,15 @@ def policies() -> Query[Mapping[Tier, Policy]]:
             Tier(tier): Policy(seq, Requirements(supporting, verification, teaching, bool(review)))
             for tier, seq, supporting, verification, teaching, review in rows
         },
+    )
+
+
+def said_to_be_signed() -> Query[tuple[int, ...]]:
+    """Ask which pieces of evidence say that a person signed them: of the events, whatever tables say."""
+    return Query(
+        "SELECT seq FROM events WHERE kind = 'evidence_recorded' AND instr(record, :origin) ORDER BY seq",
+        {"origin": b'"origin":"signed"'},
+        column,
     )
 
 

@@ -22,7 +22,7 @@ HISTORY_BYTES: Final = 1_400
 DETAILS_BYTES: Final = 1_200
 TEXTS_BYTES_MIN: Final = 240
 """What a text keeps even when the rest of the answer is long."""
-_HISTORY: Final = (
+HISTORY: Final = (
     "closes",
     "redacts",
     "withdraws",
@@ -37,6 +37,7 @@ _HISTORY: Final = (
     "reviews",
     "signs",
 )
+"""As what the events name a thing that are its history."""
 _FRAME_BYTES: Final = 60  # a text's name, twice, its length, and the marks around them
 
 
@@ -219,13 +220,14 @@ def _related(found: tuple[citations.Citation, ...]) -> list[Related]:
 
 async def _history(view: View, record: Recorded, until: int) -> list[Change]:
     # Asked for by role: what else names a thing may be any number, and older.
-    query = citations.made_of(record.seq, until=until, limit=CITATIONS_MAX, roles=_HISTORY)
+    query = citations.made_of(record.seq, until=until, limit=CITATIONS_MAX, roles=HISTORY)
     later = [found.seq for found in await view.ask(query)]
     records = await view.ask(events.by_seqs(later))
-    return [_change(record), *(_change(records[seq]) for seq in later)]
+    return [change_of(record), *(change_of(records[seq]) for seq in later)]
 
 
-def _change(record: Recorded) -> Change:
+def change_of(record: Recorded) -> Change:
+    """Return an event as a line of a history."""
     text = record.texts.get("statement") or next((text for text in record.texts.values() if text), "")
     return Change(
         seq=record.seq,

@@ -9,12 +9,13 @@ import orjson
 from pmm_mcp.domain.errors import InvalidArgumentError, LedgerDamagedError
 from pmm_mcp.domain.event_names import kinds_named
 from pmm_mcp.domain.events.ledger import LedgerOpened
+from pmm_mcp.domain.events.review import TeachingSigned
 from pmm_mcp.domain.ids import SEQ_MAX, parse_id
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.domain.reviews import REVIEW_KINDS, Reviewers, looked_at
 from pmm_mcp.domain.sizes import cut, fitting, lean
 from pmm_mcp.ports import Ledger, Problem, Progress, Signatures, Verification
-from pmm_mcp.queries import events
+from pmm_mcp.queries import events, reviews
 from pmm_mcp.services.items import ActorShown
 from pmm_mcp.services.results import Part, Result
 
@@ -237,6 +238,8 @@ class LedgerService:
             opened = await view.ask(events.by_seq(1))
             ledger_id = opened.event.ledger_id if opened and isinstance(opened.event, LedgerOpened) else ""
             known = Reviewers(ledger_id=ledger_id, holds=self.signatures.holds)
+            taught = await view.ask(reviews.said_to_be_signed())
+            unsigned = dict.fromkeys(taught, "nobody signed it")
             after = 0
             while page := await view.ask(events.page(after=after, kinds=REVIEW_KINDS, limit=REVIEWS_AT_ONCE)):
                 seen = await view.ask(events.by_seqs(sorted({seq for one in page for seq in looked_at(one)})))
@@ -246,7 +249,11 @@ class LedgerService:
                     for record in page
                     for detail in known.problems(record, hash_of=hashes.get)
                 ]
+                for one in page:
+                    if isinstance(one.event, TeachingSigned):
+                        unsigned.pop(one.event.evidence, None)
                 after = page[-1].seq
+        problems += [Problem(seq, "signature_invalid", detail) for seq, detail in unsigned.items()]
         return tuple(problems[:PROBLEMS_MAX])
 
     async def _check_replayable(self) -> None:

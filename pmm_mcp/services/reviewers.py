@@ -22,7 +22,7 @@ from pmm_mcp.domain.gate import FLOOR, Requirements
 from pmm_mcp.domain.ids import public_id
 from pmm_mcp.domain.names import name
 from pmm_mcp.domain.records import Call, Draft
-from pmm_mcp.domain.reviews import YOUNG_US, signed_bytes
+from pmm_mcp.domain.reviews import YOUNG_US, key_id, signed_bytes
 from pmm_mcp.domain.tiers import Tier
 from pmm_mcp.domain.times import microseconds
 from pmm_mcp.ports import Clock, Ledger, Transaction
@@ -89,15 +89,22 @@ class ReviewerService:
 
         Raises:
             InvalidArgumentError: the name is none.
-            ReviewRefusedError: the key that signs proves nobody here.
+            ReviewRefusedError: the key is known or named wrongly, or the one that signs proves nobody here.
 
         """
         named = name(reviewer, argument="name")
         if not named:
             raise InvalidArgumentError("name is empty", hint="Say whose key it is.")
 
+        if key_id(bytes.fromhex(public_key)) != key:
+            raise ReviewRefusedError(
+                f"{key[:32]} is not the name of this key", hint="`pmm-mcp reviewer add` makes one."
+            )
+
         def work(tx: Transaction) -> SignedResult:
             known = tx.ask(reviews.reviewers())
+            if any(one.key == key for one in known):
+                raise ReviewRefusedError(f"the key {key} is known here", hint="Make another one.")
             if known or by != key:
                 check_signer(known, by)
             event = ReviewerRegistered(name=named, key=key, public_key=public_key, by=by, signature=UNSIGNED)

@@ -1,6 +1,6 @@
 """What waits for a person, shown whole, and what the person decides about it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,11 +14,13 @@ from pmm_mcp.domain.knowledge import Item
 from pmm_mcp.domain.records import Call, Draft, Recorded
 from pmm_mcp.domain.tiers import GLOSSES, Role
 from pmm_mcp.ports import Clock, Ledger, Signatures, Transaction, View
-from pmm_mcp.queries import events, knowledge, memory, reviews
+from pmm_mcp.queries import citations, events, knowledge, memory, reviews
+from pmm_mcp.queries.citations import Citation
 from pmm_mcp.queries.knowledge import Listing
 from pmm_mcp.queries.memory import EvidenceRow
 from pmm_mcp.queries.plans import Plan, carried_out, carry_out
 from pmm_mcp.services.boundary import Boundary
+from pmm_mcp.services.items import HISTORY, Change, change_of
 from pmm_mcp.services.knowledge.dossier import Dossier, Proposal, dossier_of, item_at, parse_item
 from pmm_mcp.services.results import Part, Result
 from pmm_mcp.services.reviewers import UNSIGNED, Sign, check_signer, is_young, signed
@@ -26,6 +28,9 @@ from pmm_mcp.services.reviewers import UNSIGNED, Sign, check_signer, is_young, s
 WAITING_MAX: Final = 50
 VALID_US: Final = 30 * 24 * 3_600 * 1_000_000
 """How long a signature may be used."""
+HISTORY_MAX: Final = 20
+CITATIONS_MAX: Final = 1_000
+"""How far the history of an item is looked through for its end."""
 _ORDER: Final = (Role.COUNTEREXAMPLE, Role.SUPPORTING, Role.VERIFICATION, Role.TEACHING)
 """What speaks against it comes first."""
 
@@ -85,6 +90,7 @@ class CaseResult(Result):
     reason: str | None = None
     evidence: list[Exhibit] = []
     gate: list[str] = []
+    history: list[Change] = []
     digest: str
 
 
@@ -117,8 +123,9 @@ class ReviewService:
             for item in items:
                 asked = await self._asked(view, item.item)
                 found += [_proposed(item, record) for record in asked]
-                if not asked:
-                    found.append(_to_uphold(item, is_contested=item.item in contested))
+                if await self._is_to_uphold(view, item, contested):
+                    decided = await view.ask(reviews.of_item(item.item))
+                    found.append(_to_uphold(item, decided))
             head = await view.ask(events.head())
         return WaitingResult(waiting=found, head=head)
 
@@ -134,10 +141,13 @@ class ReviewService:
             item = await carried_out(view, item_at(seq, form))
             asked = await self._asked(view, seq, move=move)
             record = asked[0] if asked else None
-            if record is None and not await self._is_to_uphold(view, item):
-                raise NotFoundError(
-                    f"nothing of {item.id} waits", hint="`pmm-mcp review list` shows what does."
-                )
+            if record is None:
+                contested = await view.ask(knowledge.contested([seq]))
+                if move not in ("", "uphold") or not await self._is_to_uphold(view, item, contested):
+                    raise NotFoundError(
+                        f"nothing{f' to {move}' if move else ''} of {item.id} waits",
+                        hint="`pmm-mcp review list` shows what does.",
+                    )
             plan = dossier_of(_proposal(item, record), now_us=self.clock.now_us(), signatures=self.signatures)
             dossier = await carried_out(view, plan)
             return await carried_out(view, _case(dossier, record))
@@ -183,7 +193,8 @@ class ReviewService:
             raise NotFoundError(f"that move of {case.id} no longer waits", hint="`pmm-mcp review list`")
         proposal = _proposal(item, record)
         dossier = carry_out(tx, dossier_of(proposal, now_us=tx.now_us, signatures=self.signatures))
-        if dossier.digest != case.digest:
+        seen = tx.ask(events.by_seqs([case.head])).get(case.head)
+        if dossier.digest != case.digest or _lost(dossier) != _lost_when_shown(case) or seen is None:
             raise ReviewRefusedError(
                 f"{case.id} or its evidence has changed since it was shown", hint="Look at it again."
             )
@@ -191,16 +202,15 @@ class ReviewService:
             raise ReviewRefusedError(
                 f"the gate of {case.id} lacks more than a person", hint="`pmm-mcp review show` says what."
             )
-        head = tx.next_seq - 1
         event = ReviewRecorded(
             item=seq,
             move=_reviewed(case.move),
             to=case.to,
             decision=decision,
             digest=dossier.digest,
-            answered=_unanswered(dossier) if decision == "approve" else (),
-            since_seq=head,
-            head_hash=tx.ask(events.by_seqs([head]))[head].hash.hex(),
+            answered=_unanswered(dossier) if decision == "approve" and _believes(case, item) else (),
+            since_seq=seen.seq,
+            head_hash=seen.hash.hex(),
             expires_us=tx.now_us + VALID_US,
             key=key,
             signature=UNSIGNED,
@@ -223,10 +233,12 @@ class ReviewService:
         records = await view.ask(events.by_seqs(asked))
         return [records[seq] for seq in asked if not move or _is_of(records[seq], move, "")]
 
-    async def _is_to_uphold(self, view: View, item: Item) -> bool:
-        listing = Listing(awaiting_review=True, before=item.item + 1)
-        found = await view.ask(knowledge.page(listing, limit=1))
-        return bool(found) and found[0].item == item.item
+    async def _is_to_uphold(self, view: View, item: Item, contested: Collection[int]) -> bool:
+        """Say whether a person should look at an item as it stands."""
+        if item.is_active:
+            return item.item in contested
+        decided = reviews.decided_since(item.item, move="uphold", to=item.status, seq=item.since)
+        return item.for_review and not await view.ask(decided)
 
 
 def _proposal(item: Item, record: Recorded | None) -> Proposal:
@@ -256,18 +268,34 @@ def _unanswered(dossier: Dossier) -> tuple[int, ...]:
     return tuple(seq for seq in against if seq not in dossier.case.answered)
 
 
+def _believes(case: CaseResult, item: Item) -> bool:
+    """Say whether who approves this believes the item, whatever speaks against it."""
+    return case.move in ("promote", "publish") or (case.move == "uphold" and item.is_active)
+
+
+def _lost(dossier: Dossier) -> set[str]:
+    """Return what no longer counts, of the evidence of an item: no digest covers it."""
+    pieces = dossier.case.pieces
+    return {f"{one.id} {one.is_withdrawn} {one.is_redacted}" for one in pieces}
+
+
+def _lost_when_shown(case: CaseResult) -> set[str]:
+    return {f"{one.id} {one.withdrawn} {one.content is None}" for one in case.evidence}
+
+
 def _proposed(item: Item, record: Recorded) -> Waiting:
     event = record.event
     move, to = (event.move, event.to) if isinstance(event, PromotionRefused) else ("", "")
     return _waiting(item, move=move, to=to, why=f"{record.actor.name} asked for it", asked_at=record.seq)
 
 
-def _to_uphold(item: Item, *, is_contested: bool) -> Waiting:
-    why = (
-        "evidence it rests on is gone or contradicted"
-        if is_contested
-        else "it was signed, and an agent demoted it"
-    )
+def _to_uphold(item: Item, decided: Sequence[reviews.Review]) -> Waiting:
+    why = "it was signed, and an agent demoted it"
+    if item.is_active:
+        why = "evidence it rests on is gone or contradicted"
+        last = next((one for one in reversed(decided) if one.move == "uphold"), None)
+        if last is not None and last.decision == "reject" and last.review > item.since:
+            why += "; a reviewer rejected it, so an agent should demote it"
     return _waiting(item, move="uphold", to=item.status, why=why, asked_at=item.since)
 
 
@@ -292,7 +320,14 @@ def _case(dossier: Dossier, record: Recorded | None) -> Plan[CaseResult]:
     records: Mapping[int, Recorded] = yield events.by_seqs(seqs)
     rows: Mapping[int, EvidenceRow] = yield memory.evidence_by(seqs)
     head: int = yield events.head()
+    later: tuple[Citation, ...] = yield citations.made_of(
+        item.item, until=head, limit=CITATIONS_MAX, roles=HISTORY
+    )
+    told: Mapping[int, Recorded] = yield events.by_seqs(
+        [item.since, *(one.seq for one in later[-HISTORY_MAX:])]
+    )
     birth, proposal = births[item.item], _proposal(item, record)
+    cause = told[item.since] if record is None else record
     hints = {
         field: list(getattr(birth.event, field))
         for field in ("intent_tags", "workflow_bias", "tool_needs")
@@ -313,8 +348,8 @@ def _case(dossier: Dossier, record: Recorded | None) -> Plan[CaseResult]:
         field=item.field,
         anchor=item.anchor,
         hints=hints,
-        why="" if record is None else f"asked for by {record.actor.kind} {record.actor.name}",
-        reason=None if record is None else record.texts.get("reason"),
+        why=f"{item.status if record is None else 'asked for'} by {cause.actor.kind} {cause.actor.name}",
+        reason=cause.texts.get("reason"),
         evidence=[
             Exhibit(
                 id=public_id("ev", seq),
@@ -332,6 +367,7 @@ def _case(dossier: Dossier, record: Recorded | None) -> Plan[CaseResult]:
             for seq in dossier.roles[role]
         ],
         gate=[str(reason) for reason in judge(dossier.case).reasons] if proposal.move == "promote" else [],
+        history=[change_of(told[seq]) for seq in sorted(told)],
         digest=dossier.digest,
         head=head,
     )

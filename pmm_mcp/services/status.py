@@ -144,7 +144,7 @@ class StatusService:
                         registered_at=one.ts,
                         revoked=one.revoked_at is not None,
                     )
-                    for one in known[-REVIEWERS_MAX:]
+                    for one in (*known[:1], *known[1:][1 - REVIEWERS_MAX :])
                 ],
                 "identity": [],
                 "model": self.models.default,

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.errors import NotFoundError, PmmError, PolicyViolationError, ReviewRefusedError
-from pmm_mcp.domain.events.review import ReviewRecorded
+from pmm_mcp.domain.events.memory import EvidenceRecorded, Origin, Provenance
+from pmm_mcp.domain.events.review import ReviewRecorded, TeachingSigned
 from pmm_mcp.domain.gate import Requirements
 from pmm_mcp.domain.records import Draft
 from pmm_mcp.domain.tiers import Tier
@@ -341,3 +343,202 @@ async def test_verify_finds_a_review_that_was_written_past_the_rules(tmp_path: P
         )
         verified = await house.mind.app.log.verify()
     assert [problem.code for problem in verified.problems] == ["signature_invalid"]
+
+
+async def contested(house: House) -> tuple[str, str]:
+    """Something believed that rests on evidence which is gone, and that evidence."""
+    item = await house.believed()
+    gone = await house.seen(FILES[0])
+    await house.mind.app.withdrawing.withdraw(gone, reason="wrong", call=house.call())
+    return item, gone
+
+
+async def signed_and_demoted(house: House, ada: Person) -> tuple[str, list[str]]:
+    item, verification = await approved(house, ada)
+    assert (await house.promote(item, verification)).promoted
+    await house.demote(item, await house.seen(FILES[6]), reason="it failed on Monday")
+    return item, verification
+
+
+async def waiting(house: House) -> list[tuple[str, str]]:
+    return [(one.id, one.move) for one in (await house.mind.app.reviewing.waiting()).waiting]
+
+
+async def awaited(house: House) -> list[str] | None:
+    return (await house.mind.app.status.status(call=house.call(), brief=False)).awaiting_review
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+async def test_a_person_looks_at_a_demotion_once(tmp_path: Path, decision: str) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        item, _ = await signed_and_demoted(house, ada)
+        before = (await waiting(house), await awaited(house))
+        case = await house.mind.app.reviewing.show(item)
+        await house.decide(item, ada, decision=decision)
+        after = (await waiting(house), await awaited(house))
+    assert before == ([(item, "uphold")], [item])
+    assert (case.why, case.reason) == ("demoted by agent someone", "it failed on Monday")
+    assert [change.kind for change in case.history] == [
+        "promotion_refused",
+        "review_recorded",
+        "knowledge_promoted",
+        "knowledge_demoted",
+    ]
+    assert after == ([], [])
+
+
+async def test_who_lets_a_demotion_stand_answers_nothing_that_speaks_against_it(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        item, _ = await signed_and_demoted(house, ada)
+        await house.decide(item, ada)
+        again = [await house.seen(name, session="three", importance=1) for name in FILES[3:5]]
+        result = await house.promote(item, again, session="three")
+    codes = {reason.partition(":")[0] for reason in result.gate.reasons}
+    assert codes == {"counterexample_unanswered", "review_missing"}
+
+
+async def test_who_retires_something_answers_nothing_that_speaks_against_it(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        item = await house.believed()
+        against = await house.seen(FILES[6])
+        await house.demote(item, against)
+        for _ in range(2):
+            await house.demote(item, against, status="retired")
+            if await waiting(house):
+                await house.decide(item, ada)
+        for _ in range(2):
+            await house.mind.app.demoting.restore(item, reason="back", call=house.call())
+            if await waiting(house):
+                await house.decide(item, ada)
+        result = await house.promote(item, [await house.seen(FILES[4], session="two")])
+        seen = await house.mind.app.items.get(item)
+    assert seen.item.status == "candidate"
+    assert [reason.partition(":")[0] for reason in result.gate.reasons] == ["counterexample_unanswered"]
+
+
+async def test_what_is_upheld_no_longer_waits_until_something_new_speaks_against_it(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        item, _ = await contested(house)
+        before = await waiting(house)
+        await house.decide(item, ada, decision="reject")
+        (rejected,) = (await house.mind.app.reviewing.waiting()).waiting
+        await house.decide(item, ada)
+        upheld = await waiting(house)
+        looked = await house.seen(FILES[1], session="two", labels=["Use make."])
+        await house.mind.app.withdrawing.withdraw(looked, reason="wrong", call=house.call())
+        again = await waiting(house)
+    assert (before, upheld, again) == ([(item, "uphold")], [], [(item, "uphold")])
+    assert "a reviewer rejected it" in rejected.why
+
+
+async def test_evidence_withdrawn_since_it_was_shown_is_not_signed(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        item, _ = await contested(house)
+        shown = await house.mind.app.reviewing.show(item)
+        looked = await house.seen(FILES[1], session="two", labels=["Use make."])
+        await house.mind.app.withdrawing.withdraw(looked, reason="wrong", call=house.call())
+        with pytest.raises(ReviewRefusedError, match="has changed since it was shown"):
+            await house.mind.app.reviewing.decide(
+                shown, decision="approve", note="", key=ada.key, sign=ada.sign, call=house.terminal
+            )
+
+
+async def test_who_signs_signs_the_end_of_the_ledger_that_was_seen(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        item, verification = await house.principle(ada)
+        await house.promote(item, verification)
+        shown = await house.mind.app.reviewing.show(item)
+        await house.seen(FILES[7])
+        await house.mind.app.reviewing.decide(
+            shown, decision="approve", note="", key=ada.key, sign=ada.sign, call=house.terminal
+        )
+        records = await house.mind.history()
+        verified = await house.mind.app.log.verify()
+    (review,) = [record.event for record in records if isinstance(record.event, ReviewRecorded)]
+    assert (review.since_seq, review.head_hash) == (shown.head, records[shown.head - 1].hash.hex())
+    assert verified.ok, verified.problems
+
+
+async def test_only_a_move_that_waits_is_shown(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        item, verification = await house.principle(ada)
+        await house.promote(item, verification)
+        for move in ("retire", "uphold", "nonsense"):
+            with pytest.raises(NotFoundError):
+                await house.mind.app.reviewing.show(item, move=move)
+        assert (await house.mind.app.reviewing.show(item, move="promote")).to == "canonical"
+
+
+@pytest.mark.parametrize("forged", ["nobody", "another key", "another record"])
+async def test_a_teaching_that_nobody_signed_teaches_nothing_and_is_found(
+    tmp_path: Path, forged: str
+) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+
+        def write(tx: Any) -> str:
+            event = EvidenceRecorded(provenance=Provenance.HUMAN, origin=Origin.SIGNED)
+            (record,) = tx.append(Draft(event, {"content": Admitted("It holds.")}))
+            if forged != "nobody":
+                digest = "0" * 64 if forged == "another record" else record.hash.hex()
+                signature = ada.sign(b"something else")
+                tx.append(
+                    Draft(
+                        TeachingSigned(evidence=record.seq, digest=digest, key=ada.key, signature=signature)
+                    )
+                )
+            return f"ev:{record.seq}"
+
+        taught = await house.mind.app.ledger.write(write, call=house.terminal)
+        item = await house.distill(
+            tier="dao_tian",
+            supporting_refs=[await house.seen(name) for name in FILES[:3]],
+            teaching_refs=[taught],
+        )
+        verification = [await house.seen(name, session="two") for name in FILES[3:5]]
+        result = await house.promote(item, verification)
+        verified = await house.mind.app.log.verify()
+    codes = {reason.partition(":")[0] for reason in result.gate.reasons}
+    assert codes == {"teaching_short", "review_missing"}
+    assert not verified.ok
+    assert {problem.code for problem in verified.problems} == {"signature_invalid"}
+
+
+async def test_what_was_taught_before_a_key_was_revoked_stays_taught(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada = await house.person()
+        bob = await house.person("Bob", by=ada)
+        item, verification = await house.principle(bob)
+        await house.mind.app.reviewers.revoke(
+            bob.key, reason="lost", by=ada.key, sign=ada.sign, call=house.terminal
+        )
+        result = await house.promote(item, verification)
+        with pytest.raises(ReviewRefusedError, match="was revoked"):
+            await house.taught(bob)
+        with pytest.raises(ReviewRefusedError, match="was revoked"):
+            await house.decide(item, bob)
+    assert [reason.partition(":")[0] for reason in result.gate.reasons] == ["review_missing"]
+
+
+async def test_a_key_is_registered_once_and_under_its_own_name(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        ada, stranger = await house.person(), await house.stranger()
+
+        async def register(key: str, public_key: str) -> None:
+            await house.mind.app.reviewers.register(
+                "Eve", key=key, public_key=public_key, by=ada.key, sign=ada.sign, call=house.terminal
+            )
+
+        with pytest.raises(ReviewRefusedError, match="is known here"):
+            await register(ada.key, ada.public_key)
+        with pytest.raises(ReviewRefusedError, match="not the name of this key"):
+            await register("0" * 16, stranger.public_key)
+        known = await house.mind.app.reviewers.reviewers()
+    assert [(one.name, one.young, one.revoked) for one in known.reviewers] == [("Ada", False, False)]

@@ -7,20 +7,19 @@ from typing import Final
 from pmm_mcp.context.quoting import one_line
 from pmm_mcp.domain.anchors import Anchor
 from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError
-from pmm_mcp.domain.events.ledger import LedgerOpened
-from pmm_mcp.domain.events.review import ReviewRecorded
+from pmm_mcp.domain.events.memory import Origin
 from pmm_mcp.domain.gate import FLOOR, Case, Piece
 from pmm_mcp.domain.ids import KINDS, parse_id, public_id
 from pmm_mcp.domain.knowledge import REFS_MAX, Form, Item
 from pmm_mcp.domain.records import Recorded
-from pmm_mcp.domain.reviews import YOUNG_US, proposal_digest, signed_bytes
+from pmm_mcp.domain.reviews import proposal_digest
 from pmm_mcp.domain.sizes import fitting
 from pmm_mcp.domain.tiers import Role, active_status
-from pmm_mcp.domain.times import microseconds
 from pmm_mcp.ports import Signatures
 from pmm_mcp.queries import events, knowledge, memory, reviews
 from pmm_mcp.queries.memory import EvidenceRow
 from pmm_mcp.queries.plans import Plan
+from pmm_mcp.services.knowledge.genuine import is_genuine, taught
 from pmm_mcp.services.results import Ref
 
 REFS_BYTES: Final = 2_400
@@ -143,6 +142,7 @@ def dossier_of(proposal: Proposal, *, now_us: int, signatures: Signatures) -> Pl
     seqs = sorted({seq for cited in roles.values() for seq in cited})
     records = yield from existing(seqs)
     rows: Mapping[int, EvidenceRow] = yield memory.evidence_by(seqs)
+    signed = yield from taught(records, rows, signatures=signatures)
     policies: Mapping[str, reviews.Policy] = yield reviews.policies()
     policy = policies.get(item.tier)
     floor = FLOOR[item.tier]
@@ -161,7 +161,11 @@ def dossier_of(proposal: Proposal, *, now_us: int, signatures: Signatures) -> Pl
             session=belief.session,
             worktree=belief.worktree,
             commit=belief.commit,
-            pieces=[_piece(rows[seq], role) for role, cited in roles.items() for seq in cited],
+            pieces=[
+                _piece(rows[seq], role, is_signed=seq in signed)
+                for role, cited in roles.items()
+                for seq in cited
+            ],
             requirements=requirements,
             demoted_at=demoted_at,
             answered=answered,
@@ -202,35 +206,20 @@ def _approval(
         item=item.item, move=proposal.move, to=to, digest=digest, now_us=now_us
     )
     for one in found:
-        if (yield from _is_genuine(one, signatures=signatures)):
+        if (yield from is_genuine(one, signatures=signatures)):
             return digest, one.review
     return digest, None
 
 
-def _is_genuine(review: reviews.Review, *, signatures: Signatures) -> Plan[bool]:
-    """Check a signature again where it is used: a read table proves nothing."""
-    records: Mapping[int, Recorded] = yield events.by_seqs([1, review.review])
-    keys: tuple[reviews.Reviewer, ...] = yield reviews.reviewers()
-    signer = next((key for key in keys if key.key == review.key), None)
-    opened, event = records[1].event, records[review.review].event
-    if signer is None or not isinstance(opened, LedgerOpened) or not isinstance(event, ReviewRecorded):
-        return False
-    was_revoked = signer.revoked_at is not None
-    is_young = not signer.is_first and microseconds(review.ts) - microseconds(signer.ts) < YOUNG_US
-    if was_revoked or is_young:
-        return False
-    message = signed_bytes(event, ledger_id=opened.ledger_id)
-    return signatures.holds(signer.public_key, message, event.signature)
-
-
-def _piece(row: EvidenceRow, role: Role) -> Piece:
+def _piece(row: EvidenceRow, role: Role, *, is_signed: bool) -> Piece:
+    is_forged = row.origin is Origin.SIGNED and not is_signed
     return Piece(
         seq=row.evidence,
         role=role,
         session=row.session,
-        origin=row.origin,
+        origin=Origin.CITED if is_forged else row.origin,
         provenance=row.provenance,
-        source=row.source_key,
+        source=None if is_forged else row.source_key,
         blob=row.blob,
         anchor=Anchor(row.anchor),
         commit=row.commit_id or "",
