@@ -8,7 +8,7 @@ from rich.text import Text
 
 from pmm_mcp.cli.commands import Visit, add
 from pmm_mcp.cli.passphrase import ask_line, tell
-from pmm_mcp.cli.reviewer import KeyName, unlocked
+from pmm_mcp.cli.reviewer import KeyName, signer_here, unlocked
 from pmm_mcp.cli.terminal import Answer, line, quoted
 from pmm_mcp.domain.errors import ReviewRefusedError
 from pmm_mcp.domain.events.review import Decision
@@ -76,14 +76,16 @@ async def teach(
 async def _decide(
     visit: Visit, item_id: str, *, decision: Decision, note: str, move: str, key: str
 ) -> Answer:
+    ring = KeyRing(visit.settings.keys_dir)
     async with visit.app() as app:
         case = await app.reviewing.show(item_id, move=move)
+        signer = await signer_here(app, ring, key)
         # On the terminal itself: whoever signs sees it, wherever the output of the command goes.
         tell(text.plain for text in _case(case))
         typed = ask_line(f"Type {case.id} to {decision} that it is {_outcome(case)}: ")
         if typed != case.id:
             raise ReviewRefusedError("that is not its id", hint="Nothing was signed.")
-        by, sign = await unlocked(app, KeyRing(visit.settings.keys_dir), key)
+        by, sign = await unlocked(app, ring, signer.key)
         result = await app.reviewing.decide(
             case, decision=decision, note=note, key=by, sign=sign, call=await visit.call(app)
         )

@@ -14,7 +14,7 @@ from pmm_mcp.domain.errors import InvalidArgumentError, ReviewRefusedError
 from pmm_mcp.domain.gate import Requirements
 from pmm_mcp.domain.tiers import parse_tier
 from pmm_mcp.keys import KeyRing, Sign
-from pmm_mcp.services.reviewers import ReviewersResult, SignedResult
+from pmm_mcp.services.reviewers import ReviewerShown, ReviewersResult, SignedResult
 
 KeyName = Annotated[str, typer.Option("--key", help="The key to sign with; yours, when you have one.")]
 
@@ -100,6 +100,18 @@ async def unlocked(app: App, ring: KeyRing, key: str) -> tuple[str, Sign]:
     """Return a reviewer's key on this machine, and what signs with it, once its passphrase was typed.
 
     Raises:
+        ReviewRefusedError: there is no such key, no terminal, or this is not its passphrase.
+
+    """
+    signer = await signer_here(app, ring, key)
+    passphrase = ask_passphrase(f"Passphrase of {signer.name} ({signer.key}): ")
+    return signer.key, ring.unlock(signer.key, passphrase)
+
+
+async def signer_here(app: App, ring: KeyRing, key: str) -> ReviewerShown:
+    """Return the reviewer whose key signs: the one that is named, or the only one of this machine.
+
+    Raises:
         ReviewRefusedError: there is no reviewer, none of this machine, or several and none was named.
 
     """
@@ -115,8 +127,7 @@ async def unlocked(app: App, ring: KeyRing, key: str) -> tuple[str, Sign]:
         raise ReviewRefusedError(
             "it is not clear whose key to sign with", hint=f"Say --key; on this machine: {keys}."
         )
-    passphrase = ask_passphrase(f"Passphrase of {named[0].name} ({named[0].key}): ")
-    return named[0].key, ring.unlock(named[0].key, passphrase)
+    return named[0]
 
 
 def add_to(program: typer.Typer) -> None:

@@ -140,3 +140,61 @@ def test_a_key_file_is_its_owners_alone(cli: Cli, person: Person, home: Path) ->
     (key,) = (home / "keys").iterdir()
     assert key.stat().st_mode & 0o777 == 0o600
     assert b"ENCRYPTED PRIVATE KEY" in key.read_bytes()
+
+
+def published(cli: Cli, home: Path) -> str:
+    """A method that waits for a person, since it should hold everywhere."""
+    folder = str(checkout(home))
+    seen = cli("record", "seen \x1b[2J", "--source", "0.py", "--cwd", folder, "--json").json["id"]
+    item = cli(
+        "knowledge", "distill", "Test first.", "--content", "It helps.", "--tier", "method",
+        "--supporting", seen, "--cwd", folder, "--json",
+    ).json["id"]  # fmt: skip
+    again = cli("record", "seen", "--source", "1.py", "--cwd", folder, "--json").json["id"]
+    cli("knowledge", "promote", item, "--reason", "seen", "--verification", again, "--cwd", folder, "--json")
+    for to in ("repo", "global"):
+        cli("knowledge", "publish", item, "--to", to, "--reason", "all", "--cwd", folder, "--json")
+    return str(item)
+
+
+def test_approving_without_a_reviewer_says_how_to_become_one(cli: Cli, home: Path) -> None:
+    outcome = cli("review", "approve", published(cli, home), "--json")
+    assert (outcome.code, outcome.error["code"]) == (1, "review_refused")
+    assert "pmm-mcp reviewer add" in outcome.error["hint"]
+
+
+def test_whoever_signs_sees_what_is_signed(cli: Cli, person: Person, home: Path) -> None:
+    item = published(cli, home)
+    shown = cli("review", "show", item).out
+    person("reviewer", "add", "Ada", answers=ADD)
+    approved = person("review", "approve", item, "--json", answers=sign(item))
+    rejected = cli("review", "reject", item, "--json")
+    assert approved.code == 0, approved.screen
+    for screen in (shown, approved.screen):
+        assert "what is signed" in screen
+        assert "\N{SYMBOL FOR ESCAPE}[2J" in screen
+        assert "\x1b[2J" not in screen
+    assert (rejected.code, rejected.error["code"]) == (1, "not_found")
+
+
+def test_reviewers_sign_for_each_other_and_make_a_gate_stricter(cli: Cli, person: Person, home: Path) -> None:
+    cli("record", "seen")
+    person("reviewer", "add", "Ada", answers=ADD)
+    bob = person("reviewer", "add", "Bob", answers=(*sign(), *ADD))
+    two = person("teach", "I know.")
+    tier = ("--tier", "shu", "--reason", "too easy", "--key", "Ada")
+    policy = person("reviewer", "policy", *tier, "--supporting", "2", "--verification", "1", answers=sign())
+    looser = person("reviewer", "policy", *tier, "--supporting", "1", "--verification", "1", answers=sign())
+    known = cli("reviewer", "list", "--json").json["reviewers"]
+    revoked = person(
+        "reviewer", "revoke", known[1]["key"], "--reason", "lost", "--key", "Ada", answers=sign()
+    )
+    gates = {gate["tier"]: gate["supporting"] for gate in cli("knowledge", "policy", "--json").json["gates"]}
+    assert (bob.code, policy.code, revoked.code) == (0, 0, 0), bob.screen + policy.screen + revoked.screen
+    assert two.code == looser.code == 1
+    assert "not clear whose key" in two.screen
+    assert "looser" in looser.screen
+    assert [(one["name"], one["young"]) for one in known] == [("Ada", False), ("Bob", True)]
+    assert [one["revoked"] for one in cli("reviewer", "list", "--json").json["reviewers"]] == [False, True]
+    assert gates["shu"] == 2
+    assert cli("verify").code == 0
