@@ -22,7 +22,7 @@ async def card_of(house: House, item: str) -> Any:
 
 async def card_from(house: House, *evidence: str, statement: str = "Use ninja.") -> str:
     given = DistillInput(statement=statement, content="It is fast.", tier="qi", supporting_refs=evidence)
-    return (await house.mind.app.cards.create(given, from_id="", call=house.call())).id  # type: ignore[no-any-return]
+    return (await house.mind.app.cards.create(given, from_id="", call=house.call())).id
 
 
 async def link(house: House, card: str, evidence: str, role: str, *, unlink: bool = False) -> Any:
