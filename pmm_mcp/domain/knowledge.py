@@ -80,6 +80,8 @@ def statement_key(statement: str) -> str:
     Written as NFKC of the case-folded text (Unicode Standard Annex 15, and section 3.13 for folding).
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", statement).casefold())
+    # What cannot be seen makes no other sentence.
+    folded = "".join(char for char in folded if unicodedata.category(char) != "Cf")
     return _END.sub("", " ".join(folded.split()))
 
 

@@ -72,7 +72,31 @@ async def test_a_piece_of_evidence_has_one_role(tmp_path: Path) -> None:
             await house.proposed(supporting_refs=[seen], counterexample_refs=[seen])
 
 
-@pytest.mark.parametrize("again", ["Use make.", "use  MAKE", "Ｕｓｅ make!", " Use make … "])
+async def test_a_request_id_of_one_tool_is_a_conflict_for_another(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        item = await house.believed()
+        app, call, against = house.mind.app, house.mind.keyed("once"), await house.seen(FILES[2])
+        demotion: dict[str, Any] = {
+            "evidence_refs": [against],
+            "reason": "x",
+            "reason_type": "obsolete",
+            "call": call,
+        }
+        first = await app.demoting.demote(item, status="demoted", **demotion)
+        again = await app.demoting.demote(item, status="demoted", **demotion)
+        for other in (
+            app.demoting.demote(item, status="retired", **demotion),
+            app.promoting.promote(item, verification_refs=[], reason="x", target_status="", call=call),
+            app.publishing.publish(item, to="repo", reason="x", call=call),
+        ):
+            with pytest.raises(RequestIdConflictError):
+                await other
+    assert (first.new_status, again.new_status, again.repeated) == ("demoted", "demoted", True)
+
+
+@pytest.mark.parametrize(
+    "again", ["Use make.", "Use\u200b make\u2060.", "use  MAKE", "Ｕｓｅ make!", " Use make … "]
+)
 async def test_the_same_sentence_again_finds_the_item(tmp_path: Path, again: str) -> None:
     async with house_of(tmp_path) as house:
         first = await house.proposed("Use make.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.errors import InvalidArgumentError, MoveNotAllowedError, RequestIdConflictError
@@ -11,6 +11,7 @@ from pmm_mcp.domain.events.knowledge import (
     KnowledgeRestored,
     KnowledgeRetired,
     Move,
+    Moved,
     PromotionRefused,
 )
 from pmm_mcp.domain.gate import REVIEW_MISSING
@@ -30,7 +31,7 @@ from pmm_mcp.services.knowledge.dossier import (
     parse_refs,
     refs_of,
 )
-from pmm_mcp.services.knowledge.refusing import refuse
+from pmm_mcp.services.knowledge.refusing import came_of, refuse
 from pmm_mcp.services.knowledge.twins import move as move_together
 from pmm_mcp.services.results import Ref, Result
 
@@ -121,6 +122,11 @@ class DemoteService:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _GivingUp:
+    becomes: ClassVar[type[Moved]]
+    """The event that it is recorded as."""
+    asks: ClassVar[Move] = "retire"
+    """What a person may be asked for."""
+
     item: int
     form: Form
     reason: Admitted
@@ -177,7 +183,7 @@ class _GivingUp:
 
     def again(self, tx: Transaction, recorded: Recorded) -> DemoteResult:
         event = recorded.event
-        if getattr(event, "item", None) != self.item:
+        if not came_of(event, self.becomes, self.asks, self.item):
             raise RequestIdConflictError(recorded.request_id)
         item = carry_out(tx, item_at(self.item, self.form))
         result = _result(item, new=item.status, head=tx.next_seq - 1)
@@ -192,6 +198,8 @@ class _GivingUp:
 
 class _Demotion(_GivingUp):
     """Active knowledge is no longer believed."""
+
+    becomes = KnowledgeDemoted
 
     def write(self, tx: Transaction) -> DemoteResult:
         item = carry_out(tx, item_at(self.item, self.form))
@@ -252,6 +260,8 @@ class _Demotion(_GivingUp):
 class _Retirement(_GivingUp):
     """An item is set aside for good."""
 
+    becomes = KnowledgeRetired
+
     def write(self, tx: Transaction) -> DemoteResult:
         item = carry_out(tx, item_at(self.item, self.form))
         refs = self.check_evidence(tx)
@@ -293,6 +303,9 @@ class _Retirement(_GivingUp):
 
 class _Restoring(_GivingUp):
     """A retired item is a candidate again."""
+
+    becomes = KnowledgeRestored
+    asks = "restore"
 
     def write(self, tx: Transaction) -> DemoteResult:
         item = carry_out(tx, item_at(self.item, self.form))

@@ -24,7 +24,7 @@ from pmm_mcp.services.knowledge.dossier import (
     twin_of,
 )
 from pmm_mcp.services.knowledge.gating import Counted, Gate, Needs, shown
-from pmm_mcp.services.knowledge.refusing import refuse
+from pmm_mcp.services.knowledge.refusing import came_of, refuse
 from pmm_mcp.services.knowledge.twins import move
 from pmm_mcp.services.results import Ref, Result
 
@@ -237,7 +237,7 @@ class _Promotion:
         return self.repeated(dossier, event, head=tx.next_seq - 1)
 
     def again(self, tx: Transaction, recorded: Recorded) -> PromoteResult:
-        if getattr(recorded.event, "item", None) != self.proposal.item:
+        if not came_of(recorded.event, KnowledgePromoted, "promote", self.proposal.item):
             raise RequestIdConflictError(recorded.request_id)
         dossier = self.dossier(tx)
         if isinstance(recorded.event, KnowledgePromoted):

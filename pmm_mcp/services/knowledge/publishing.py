@@ -16,7 +16,7 @@ from pmm_mcp.queries import events, knowledge, places
 from pmm_mcp.queries.plans import carry_out
 from pmm_mcp.services.boundary import Boundary
 from pmm_mcp.services.knowledge.dossier import Proposal, dossier_of, item_at, parse_item
-from pmm_mcp.services.knowledge.refusing import refuse
+from pmm_mcp.services.knowledge.refusing import came_of, refuse
 from pmm_mcp.services.knowledge.twins import move
 from pmm_mcp.services.results import Result
 
@@ -165,7 +165,7 @@ class _Publishing:
         return result.model_copy(update={"old_anchor": last.event.from_anchor, "repeated": True})
 
     def again(self, tx: Transaction, recorded: Recorded) -> PublishResult:
-        if getattr(recorded.event, "item", None) != self.item:
+        if not came_of(recorded.event, KnowledgePublished, "publish", self.item):
             raise RequestIdConflictError(recorded.request_id)
         item = carry_out(tx, item_at(self.item, self.form))
         published = isinstance(recorded.event, KnowledgePublished)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pmm_mcp.domain.admission import Admitted
-from pmm_mcp.domain.events.knowledge import Elicited, Move, PromotionRefused
+from pmm_mcp.domain.events import Event
+from pmm_mcp.domain.events.knowledge import Elicited, Move, Moved, PromotionRefused
 from pmm_mcp.domain.gate import RULES_VERSION
 from pmm_mcp.domain.records import Draft
 from pmm_mcp.domain.tiers import ReasonType, Role
@@ -27,6 +28,13 @@ class Refusal:
         known = "refused before, for the same reasons" if self.is_repeated else "refused"
         person = "; a person can decide it with `pmm-mcp review`" if self.needs_review else ""
         return f"{known} (event {self.seq}){person}"
+
+
+def came_of(event: Event, shape: type[Moved], move: Move, item: int) -> bool:
+    """Say whether an event is what this move of an item became: the move itself, or its refusal."""
+    if isinstance(event, PromotionRefused):
+        return event.move == move and event.item == item
+    return isinstance(event, shape) and event.item == item
 
 
 def refuse(
