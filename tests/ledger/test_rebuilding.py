@@ -144,7 +144,8 @@ async def test_all_who_wait_for_a_rebuild_write_after_it(open_one: Open) -> None
     assert sorted(str(text) for text in await notes(ledger)) == ["a", "b", "c", "d"]
 
 
-async def test_a_cancelled_rebuild_is_begun_anew(open_one: Open) -> None:
+async def test_a_cancelled_rebuild_is_begun_anew(open_one: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pmm_mcp.ledger.sqlite.ledger.CATCH_UP_S", 0)
     first = await open_one()
     await first.write(note("a"), call=AGENT)
     await first.aclose()

@@ -5,9 +5,9 @@ import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from pmm_mcp.domain.errors import LedgerBusyError, ProgramTooOldError
+from pmm_mcp.domain.errors import LedgerBusyError, PmmError, ProgramTooOldError
 from pmm_mcp.domain.lease import Holder
 from pmm_mcp.domain.records import Call, Recorded
 from pmm_mcp.ledger.sqlite.catchup import CatchUp
@@ -33,6 +33,9 @@ from pmm_mcp.ports import (
 )
 
 T = TypeVar("T")
+
+CATCH_UP_S: Final = 2.0
+"""How long opening waits for read tables that an older program computed."""
 
 
 class SqliteLedger:
@@ -136,6 +139,10 @@ class SqliteLedger:
         """Open the file, bring it up to date, and say what changed since it was open last."""
         await self._writer.start()
         if await self._catch_up.start():
+            # A short history is soon replayed; of a long one the old tables are read meanwhile, as far as
+            # they can be.
+            with suppress(TimeoutError, PmmError):
+                await asyncio.wait_for(self._catch_up.wait(), CATCH_UP_S)
             return
         with suppress(LedgerBusyError, ProgramTooOldError):
             await self.write(lambda _tx: None, call=runtime_call(self._holder.id))

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import aiosqlite
 
-from pmm_mcp.domain.errors import LedgerBusyError
+from pmm_mcp.domain.errors import LedgerBusyError, RebuildingError
 from pmm_mcp.ledger.sqlite.connection import reader_uri
 from pmm_mcp.ledger.sqlite.faults import in_our_words
 from pmm_mcp.ports import Clock, Query
@@ -35,6 +35,7 @@ class SqliteView:
 
         Raises:
             LedgerBusyError: the view has been open for too long.
+            RebuildingError: the read tables are still those of another version of the program.
 
         """
         if self._clock.monotonic() > self._until:
@@ -42,7 +43,7 @@ class SqliteView:
         try:
             rows = await self._db.execute_fetchall(query.sql, query.params)
         except sqlite3.Error as error:
-            raise in_our_words(error) from error
+            raise _of_another_version(error) or in_our_words(error) from error
         return query.read([*map(tuple, rows)])
 
 
@@ -88,6 +89,16 @@ class SqliteReader:
             )
         except sqlite3.Error as error:
             raise in_our_words(error) from error
+
+
+def _of_another_version(error: sqlite3.Error) -> RebuildingError | None:
+    """Say what it means that a table, or a column of one, is not there: it is yet to be computed."""
+    if not str(error).startswith(("no such column", "no such table")):
+        return None
+    return RebuildingError(
+        "the read tables are those of another version of the program",
+        hint="They are brought up to date when the ledger is open for writing. Try again in a moment.",
+    )
 
 
 async def _discard(db: aiosqlite.Connection) -> None:
