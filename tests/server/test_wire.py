@@ -50,10 +50,10 @@ def test_pain_10_half_a_surrogate_pair_in_a_key_is_an_unknown_argument(wire: Wir
 
 def test_pain_10_bytes_that_are_no_utf8_are_answered(wire: Wire) -> None:
     params = b'{"name":"pmm_search","arguments":{"query":"\xc4\xe3"}}'
-    wire.send(b'{"jsonrpc":"2.0","id":"gbk","method":"tools/call","params":' + params + b"}")
+    wire.send(b'{"jsonrpc":"2.0","id":4242,"method":"tools/call","params":' + params + b"}")
 
     assert wire.call("pmm_search", query="after")["results"] == []
-    assert any(b'"gbk"' in line for line in wire.lines)
+    assert "result" in wire.answer(4242)  # Either may come first.
 
 
 def test_pain_12_a_nul_is_taken_out_before_hashing(wire: Wire) -> None:
