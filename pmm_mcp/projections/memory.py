@@ -23,7 +23,7 @@ from pmm_mcp.domain.events.mind import (
 from pmm_mcp.domain.events.turn import AssistantMessage, UserMessage
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.domain.tiers import Status
-from pmm_mcp.domain.words import passages
+from pmm_mcp.domain.words import PASSAGES_MAX, passages
 from pmm_mcp.projections.changes import (
     INTEGER,
     TEXT,
@@ -266,7 +266,10 @@ def _knowledge(record: Recorded, event: Candidate) -> Iterator[Change]:
         },
     )
     # The statement is the first passage, whole: a context asks how much of it a query is about.
-    yield Document(record.seq, (statement or "", *passages(content or "")), governed=True)
+    parts = passages(content or "")
+    if len(parts) >= PASSAGES_MAX:  # A document has so many passages, and the statement is one of them.
+        parts = (*parts[: PASSAGES_MAX - 2], "\n".join(parts[PASSAGES_MAX - 2 :]))
+    yield Document(record.seq, (statement or "", *parts), governed=True)
 
 
 def _redaction(record: Recorded, event: TextRedacted) -> Iterator[Change]:

@@ -137,6 +137,13 @@ async def test_similar_statements_are_named_and_decide_nothing(tmp_path: Path) -
     assert [one.id for one in second.similar] == [first.id]
 
 
+async def test_a_long_content_leaves_room_for_what_comes_next(tmp_path: Path) -> None:
+    async with house_of(tmp_path) as house:
+        await house.proposed(content="word " * 40_000)
+        await house.seen(FILES[1])
+        assert await house.mind.is_sound()
+
+
 async def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     async with house_of(tmp_path) as house:
         seen = await house.seen(FILES[0])
