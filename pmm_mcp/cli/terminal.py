@@ -1,7 +1,6 @@
 """What a person or a program sees: text that can do nothing to a terminal, or one JSON document."""
 
 import os
-import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -15,6 +14,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
+from pmm_mcp.domain.invisible import HIDDEN
+
 Told = Callable[[int, int], None]
 """Told how many of how many are done."""
 Styled = str | tuple[str, str]
@@ -23,11 +24,6 @@ ELLIPSIS: Final = " …"
 LINES_MAX: Final = 10
 """How many lines of progress a long command writes where there is no terminal."""
 
-# What a terminal obeys, what turns the direction of a line, and what is there but cannot be seen.
-_UNSAFE: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
-)
 _PICTURES: Final = 0x2400
 _DELETE: Final = 0x7F
 _SPACE: Final = 0x20
@@ -35,7 +31,7 @@ _SPACE: Final = 0x20
 
 def visible(text: str) -> str:
     """Return the text with control characters as pictures of themselves; tabs and line feeds stay."""
-    return _UNSAFE.sub(lambda found: _picture(ord(found[0])), text)
+    return HIDDEN.sub(lambda found: _picture(ord(found[0])), text)
 
 
 def gist(text: str, *, chars_max: int) -> str:
@@ -59,7 +55,7 @@ def line(*parts: Styled) -> Text:
 def json_of(result: BaseModel) -> bytes:
     """Return a result as one line of JSON that is safe to look at in a terminal."""
     text = result.model_dump_json(exclude_none=True)
-    return _UNSAFE.sub(lambda found: _escape(found[0]), text).encode()
+    return HIDDEN.sub(lambda found: _escape(found[0]), text).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +95,7 @@ class Terminal:
         """Say on stderr what went wrong and what to do about it."""
         if self.json:
             data = orjson.dumps({"code": code, "message": _plain(message), "hint": _plain(hint)})
-            sys.stderr.write(_UNSAFE.sub(lambda found: _escape(found[0]), data.decode()) + "\n")
+            sys.stderr.write(HIDDEN.sub(lambda found: _escape(found[0]), data.decode()) + "\n")
             return
         self.err.print(line(("pmm-mcp: ", "bold red"), message), soft_wrap=True)
         if hint:

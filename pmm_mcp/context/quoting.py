@@ -1,24 +1,22 @@
 """Showing stored text as data: quoted line by line, so that it can never open or close anything."""
 
-import re
 from typing import Final
 
-ELLIPSIS: Final = " …"
+from pmm_mcp.domain.invisible import HIDDEN
 
-# Everything a terminal, a renderer or a reader could take for an instruction about layout.
-_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+ELLIPSIS: Final = " …"
 
 
 def quoted(text: str, *, chars_max: int | None = None) -> str:
     """Return the text with `> ` before every line, whatever breaks its lines, and cut where asked."""
     if chars_max is not None:
         text = shortened(text, chars_max=chars_max)
-    return "\n".join(f"> {_CONTROL.sub(' ', line)}" for line in text.splitlines() or [""])
+    return "\n".join(f"> {HIDDEN.sub(' ', line)}" for line in text.splitlines() or [""])
 
 
 def one_line(text: str, *, chars_max: int) -> str:
     """Return the text on one line, control characters and runs of white space as single spaces."""
-    return shortened(" ".join(_CONTROL.sub(" ", text).split()), chars_max=chars_max)
+    return shortened(" ".join(HIDDEN.sub(" ", text).split()), chars_max=chars_max)
 
 
 def shortened(text: str, *, chars_max: int) -> str:

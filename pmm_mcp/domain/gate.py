@@ -13,7 +13,7 @@ from pmm_mcp.domain.events.memory import Origin, Provenance
 from pmm_mcp.domain.ids import public_id
 from pmm_mcp.domain.tiers import ACTIVE, Role, Status, Tier
 
-RULES_VERSION: Final = 1
+RULES_VERSION: Final = 2
 """Rises whenever the same case would get another verdict; every decision records it."""
 
 
@@ -61,6 +61,12 @@ class Piece:
     anchor: str = ""
     commit: str = ""
     answers: int | None = None
+    said: int = 0
+    """Of a user's message, the event that said it: cited later, it is as old as it was."""
+    said_in: str = ""
+    """The session in which it was said."""
+    is_evaluation: bool = False
+    """Whether a model judged, and no source was looked at."""
     is_withdrawn: bool = False
     is_redacted: bool = False
 
@@ -70,9 +76,20 @@ class Piece:
         return public_id("ev", self.seq)
 
     @property
+    def since(self) -> int:
+        """The event from which on this could be known."""
+        return min(self.seq, self.said or self.seq)
+
+    @property
+    def sessions(self) -> frozenset[str]:
+        """Where it was recorded, and where it was said."""
+        return frozenset({self.session, self.said_in or self.session})
+
+    @property
     def is_secondhand(self) -> bool:
         """Whether it came from research or an import, which never carry a gate alone."""
-        return self.provenance in {Provenance.RESEARCH, Provenance.IMPORT} or self.origin is Origin.IMPORT
+        is_theirs = self.provenance in {Provenance.RESEARCH, Provenance.IMPORT}
+        return is_theirs or self.is_evaluation or self.origin is Origin.IMPORT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +111,8 @@ class Case:
     """Whether an unused signature approves exactly this."""
     superseded_by: int = 0
     """An active item that was raised from this one."""
+    said_by: str = ""
+    """The id of another active item that says the same here."""
 
     @cached_property
     def roles(self) -> Mapping[int, frozenset[Role]]:
@@ -120,7 +139,8 @@ class Case:
             and piece.commit != self.commit
             and piece.anchor == self.worktree
         )
-        return piece.session != self.session or after_a_commit
+        is_from_before = bool(piece.said_in) and piece.said_in == self.session
+        return self.session not in piece.sessions or (after_a_commit and not is_from_before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,18 +244,25 @@ def verification_is_resolved(piece: Piece, case: Case) -> str | None:
             return f"{piece.id} names no source that was read"
 
 
+def verification_is_no_opinion(piece: Piece, _case: Case) -> str | None:
+    """An evaluator advises: what it thinks is not what was seen."""
+    if piece.role is not Role.VERIFICATION or not piece.is_evaluation:
+        return None
+    return f"{piece.id} is an evaluator's judgement"
+
+
 def verification_is_newer_than_the_candidate(piece: Piece, case: Case) -> str | None:
     """What was known before the claim does not verify it."""
-    if piece.role is not Role.VERIFICATION or piece.seq > case.born:
+    if piece.role is not Role.VERIFICATION or piece.since > case.born:
         return None
-    return f"{piece.id} was recorded before the candidate"
+    return f"{piece.id} was known before the candidate"
 
 
 def verification_is_newer_than_the_demotion(piece: Piece, case: Case) -> str | None:
     """What was known before it fell does not bring it back."""
-    if piece.role is not Role.VERIFICATION or piece.seq > case.demoted_at:
+    if piece.role is not Role.VERIFICATION or piece.since > case.demoted_at:
         return None
-    return f"{piece.id} was recorded before the demotion"
+    return f"{piece.id} was known before the demotion"
 
 
 def verification_is_from_elsewhen(piece: Piece, case: Case) -> str | None:
@@ -257,6 +284,7 @@ PIECE_RULES: Sequence[PieceRule] = (
     not_redacted,
     in_one_role,
     verification_is_resolved,
+    verification_is_no_opinion,
     verification_is_newer_than_the_candidate,
     verification_is_newer_than_the_demotion,
     verification_is_from_elsewhen,
@@ -282,6 +310,14 @@ def is_not_superseded(case: Case, _tally: Tally) -> Iterator[Reason]:
     if case.superseded_by:
         successor = public_id("kn", case.superseded_by)
         yield Reason("superseded", f"{successor} was raised from it and is active", f"{successor} demoted")
+
+
+def is_said_once(case: Case, _tally: Tally) -> Iterator[Reason]:
+    """One sentence is believed once at a place."""
+    if case.said_by:
+        yield Reason(
+            "said_already", f"{case.said_by} says this here and is active", f"{case.said_by} demoted"
+        )
 
 
 def has_enough_support(case: Case, tally: Tally) -> Iterator[Reason]:
@@ -351,6 +387,7 @@ def has_its_review(case: Case, _tally: Tally) -> Iterator[Reason]:
 ITEM_RULES: Sequence[ItemRule] = (
     can_become_active,
     is_not_superseded,
+    is_said_once,
     has_enough_support,
     has_enough_verification,
     has_enough_teaching,
@@ -434,6 +471,6 @@ def _answered_now(case: Case, tally: Tally) -> set[int]:
         for piece in tally.eligible
         if piece.role is Role.VERIFICATION
         and piece.answers in against
-        and piece.seq > piece.answers
-        and piece.session != against[piece.answers].session
+        and piece.since > piece.answers
+        and against[piece.answers].session not in piece.sessions
     }

@@ -10,6 +10,7 @@ from pmm_mcp.domain.anchors import GLOBAL, UNSCOPED, Anchor
 from pmm_mcp.domain.errors import InvalidArgumentError
 from pmm_mcp.domain.events.memory import Domain
 from pmm_mcp.domain.ids import public_id
+from pmm_mcp.domain.invisible import UNSEEN
 from pmm_mcp.domain.tiers import ACTIVE, Status, Tier
 
 STATEMENT_CHARS_MAX: Final = 280
@@ -18,7 +19,9 @@ REFS_MAX: Final = 100
 Form = Literal["kn", "card"]
 """Knowledge, or a card: the same rules, told apart by the prefix of its id."""
 
-_END: Final = re.compile(r"[\s.!?…。！？]+\Z")
+_QUOTES: Final = "\\s\"'`´‘’‚‛“”„‟‹›«»「」『』()\\[\\]{}*_"
+_AROUND: Final = re.compile(rf"\A[{_QUOTES}]+|[{_QUOTES}.,;:!?…。、！？]+\Z")
+"""Marks that make no other sentence; `C++`, `.env` and `-v` stay what they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +78,16 @@ def one_statement(text: str) -> str:
 
 
 def statement_key(statement: str) -> str:
-    """Return what statements that say the same have in common: form, case, space and end mark are nothing.
+    """Return what statements that say the same have in common, whatever their form, case and end marks.
 
-    Written as NFKC of the case-folded text (Unicode Standard Annex 15, and section 3.13 for folding).
+    Written as NFKC of the case-folded text (Unicode Standard Annex 15, and section 3.13 for folding), without
+    what cannot be seen: taken out first, for it keeps letters and their accents apart.
     """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", statement).casefold())
-    # What cannot be seen makes no other sentence.
-    folded = "".join(char for char in folded if unicodedata.category(char) != "Cf")
-    return _END.sub("", " ".join(folded.split()))
+    seen = UNSEEN.sub("", " ".join(statement.split()))
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
+    # Composing can bring out a filler again. A statement of marks alone is its marks.
+    words = " ".join(UNSEEN.sub("", folded).split())
+    return _AROUND.sub("", words) or words
 
 
 def widest(anchors: Sequence[Anchor], *, here: Sequence[Anchor]) -> Anchor:

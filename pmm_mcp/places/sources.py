@@ -33,7 +33,7 @@ def _read(root: str, path: str) -> FileRead | None:
         return None
     real = real_path(whole)
     inside = os.path.relpath(real, real_path(root)).replace(os.sep, "/")
-    if ".git" in inside.casefold().split("/"):
+    if ".git" in inside.casefold().split("/") or _is_of_a_repository_within(real_path(root), inside):
         return None
     data = _content(real)
     if data is None:
@@ -46,6 +46,14 @@ def _read(root: str, path: str) -> FileRead | None:
     except UnicodeEncodeError:
         return None
     return FileRead(path=inside, blob=blob, lines=lines)
+
+
+def _is_of_a_repository_within(root: str, inside: str) -> bool:
+    """Say whether another checkout lies between: its file is one source, and it has one path, there."""
+    parents = inside.split("/")[:-1]
+    return any(
+        os.path.lexists(os.path.join(root, *parents[:depth], ".git")) for depth in range(1, len(parents) + 1)
+    )
 
 
 def _content(path: str) -> bytes | None:

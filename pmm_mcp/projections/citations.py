@@ -95,8 +95,9 @@ def _of_knowledge(
         case KnowledgeRetired(item=item, counterexample=against):
             yield "retires", item
             yield from (("counterexample", seq) for seq in against)
-        case KnowledgeRestored(item=item):
+        case KnowledgeRestored(item=item, counterexample=against):
             yield "restores", item
+            yield from (("counterexample", seq) for seq in against)
         case KnowledgePublished(item=item):
             yield "publishes", item
         case PromotionRefused(item=item):

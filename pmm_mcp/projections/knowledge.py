@@ -23,7 +23,7 @@ from pmm_mcp.domain.tiers import Role, Status
 from pmm_mcp.domain.words import is_content_word, query_terms
 from pmm_mcp.projections.changes import INTEGER, TEXT, Change, Insert, Table, Update, Value
 
-VERSION = 2
+VERSION = 3
 
 KNOWLEDGE = Table(
     name="knowledge",
@@ -122,13 +122,17 @@ def project(record: Recorded) -> Iterator[Change]:
             for evidence in event.linked:
                 yield _link(event.item, evidence, Role.VERIFICATION, record.seq)
             for evidence in event.answered:
-                yield _answered(event.item, evidence, record.seq)
+                yield from _answered(event.item, evidence, record.seq)
         case KnowledgeDemoted() | KnowledgeRetired() as event:
             for_review = isinstance(event, KnowledgeDemoted) and event.for_review
             yield from _moved(record, event, for_review=for_review)
             for evidence in event.counterexample:
                 yield from _against(event.item, evidence, record.seq)
-        case KnowledgeRestored() | KnowledgePublished() as event:
+        case KnowledgeRestored() as event:
+            yield from _moved(record, event)
+            for evidence in event.counterexample:
+                yield from _against(event.item, evidence, record.seq)
+        case KnowledgePublished() as event:
             yield from _moved(record, event)
         case PromotionRefused() as event:
             yield Insert(
@@ -145,7 +149,7 @@ def project(record: Recorded) -> Iterator[Change]:
             )
         case ReviewRecorded(decision="approve") as event:
             for evidence in event.answered:
-                yield _answered(event.item, evidence, record.seq)
+                yield from _answered(event.item, evidence, record.seq)
         case TextRedacted(target=target, field="statement"):
             gone = {"statement": None, "statement_key": None, "statement_terms": 0}
             yield Update(KNOWLEDGE, {"item": target}, gone)
@@ -243,7 +247,9 @@ def _against(item: int, evidence: int, seq: int) -> Iterator[Change]:
     yield _link(item, evidence, Role.COUNTEREXAMPLE, seq)
 
 
-def _answered(item: int, evidence: int, seq: int) -> Update:
+def _answered(item: int, evidence: int, seq: int) -> Iterator[Change]:
+    """Note an answer, on a new link: what spoke against the same sentence elsewhere had none here."""
+    yield from _against(item, evidence, seq)
     current: dict[str, Value] = {
         "item": item,
         "evidence": evidence,
@@ -251,4 +257,4 @@ def _answered(item: int, evidence: int, seq: int) -> Update:
         "to_seq": None,
         "answered_at": None,
     }
-    return Update(KNOWLEDGE_LINKS, current, {"answered_at": seq})
+    yield Update(KNOWLEDGE_LINKS, current, {"answered_at": seq})

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pmm_mcp.domain.anchors import Anchor
+from pmm_mcp.domain.anchors import GLOBAL, UNSCOPED, Anchor
 from pmm_mcp.domain.events.memory import Domain
 from pmm_mcp.domain.ids import SEQ_MAX
 from pmm_mcp.domain.knowledge import Item, statement_key
@@ -94,6 +94,21 @@ def same_statement(statement: str, *, anchor: str) -> Query[tuple[Item, ...]]:
     )
 
 
+def same_statement_around(statement: str, *, anchor: str) -> Query[tuple[Item, ...]]:
+    """Ask which items say the same here, in a wider place or in a narrower one, oldest first.
+
+    A checkout and its repositories are around each other; what has no place, or all, is around everything.
+    """
+    return Query(
+        f"{_SELECT} WHERE k.statement_key = :key AND s.to_seq IS NULL AND ("
+        ":anchor IN (:unscoped, :global) OR s.anchor IN (:anchor, :unscoped, :global) "
+        "OR s.anchor IN (SELECT repo FROM places WHERE worktree = :anchor) "
+        "OR s.anchor IN (SELECT worktree FROM places WHERE repo = :anchor)) ORDER BY k.item",
+        {"key": statement_key(statement), "anchor": anchor, "unscoped": UNSCOPED, "global": GLOBAL},
+        _items,
+    )
+
+
 def raised_from(origin: int) -> Query[tuple[Item, ...]]:
     """Ask which items were raised from this one, newest first."""
     return Query(
@@ -175,6 +190,16 @@ def same_refusal(item: int, *, session: str, proposal: str, since: int) -> Query
         "AND proposal = :proposal AND refused > :since ORDER BY refused LIMIT 1",
         {"item": item, "session": session, "proposal": proposal, "since": since},
         scalar,
+    )
+
+
+def refusals(item: int, *, session: str, needs_review: bool) -> Query[int]:
+    """Ask how often a gate refused an item to a session, for want of a signature alone or of more."""
+    return Query(
+        "SELECT COUNT(*) FROM knowledge_refusals "
+        "WHERE item = :item AND session = :session AND needs_review = :needs_review",
+        {"item": item, "session": session, "needs_review": int(needs_review)},
+        number,
     )
 
 

@@ -118,10 +118,17 @@ def test_what_is_no_candidate_has_no_such_way(tier: Tier, status: Status, expect
 def test_all_reasons_come_at_once(tier: Tier, status: Status) -> None:
     against = piece(60, Role.COUNTEREXAMPLE)
     bare = case(
-        tier, against, status=status, is_reviewed=False, superseded_by=200, requirements=FLOOR[Tier.DAO_TIAN]
+        tier,
+        against,
+        status=status,
+        is_reviewed=False,
+        superseded_by=200,
+        said_by="kn:9",
+        requirements=FLOOR[Tier.DAO_TIAN],
     )
     always = {
         "superseded",
+        "said_already",
         "supporting_short",
         "verification_short",
         "teaching_short",
@@ -147,6 +154,10 @@ PREVENTED: dict[str, tuple[Case, str]] = {
         "verification_short",
     ),
     "verification_is_resolved": (case(Tier.QI, piece(1), verified(**UNRESOLVED)), "verification_short"),
+    "verification_is_no_opinion": (
+        case(Tier.QI, piece(1), verified(is_evaluation=True)),
+        "verification_short",
+    ),
     "verification_is_newer_than_the_candidate": (
         case(Tier.QI, piece(1), verified(BORN - 1)),
         "verification_short",
@@ -171,6 +182,7 @@ PREVENTED: dict[str, tuple[Case, str]] = {
     ),
     "can_become_active": (case(Tier.QI, status=Status.RETIRED), "retired"),
     "is_not_superseded": (case(Tier.QI, superseded_by=BORN + 9), "superseded"),
+    "is_said_once": (case(Tier.QI, said_by="kn:9"), "said_already"),
     "has_enough_support": (without(Role.SUPPORTING, 1, case(Tier.QI)), "supporting_short"),
     "has_enough_verification": (without(Role.VERIFICATION, 1, case(Tier.QI)), "verification_short"),
     "has_enough_teaching": (without(Role.TEACHING, 1, case(Tier.DAO_TIAN)), "teaching_short"),

@@ -393,7 +393,9 @@ async def test_a_replay_shows_what_was_believed_then_as_the_tables_said_it_then(
         await look()
         await house.mind.at(house.place).answer("COMMIT: write it down\nI will.")
         await look()
-        raised = await app.distilling.raise_tier(item, statement="", content="", reason="x", call=call)
+        raised = await app.distilling.raise_tier(
+            item, statement="It holds in every project.", content="", reason="x", call=call
+        )
         looked = [await house.seen(name, session="three") for name in FILES[2:4]]
         await house.promote(raised.id, looked, session="three")
         await look()

@@ -26,6 +26,7 @@ from pmm_mcp.domain.events.knowledge import (
     KnowledgeDemoted,
     KnowledgePromoted,
     KnowledgePublished,
+    KnowledgeRaised,
     KnowledgeRestored,
     KnowledgeRetired,
 )
@@ -253,6 +254,9 @@ class Court:
         self.status: dict[int, Status] = {}
         self.superseded: dict[int, int] = {}
         self.carries: dict[int, int] = {}
+        self.raised: dict[int, int] = {}
+        self.said: dict[int, tuple[str, str]] = {}
+        """What each item says, and where."""
 
     def verdicts(self) -> Iterator[str]:
         """Yield what is unlawful."""
@@ -269,15 +273,11 @@ class Court:
                     for item in filter(None, (event.item, event.twin)):
                         self.refs[item][event.role].discard(event.evidence)
                 case Candidate() as event:
-                    if isinstance(event, CardCreated) and event.from_item is not None:
-                        self.carries[record.seq] = event.from_item
-                    roles = ("supporting", "verification", "teaching", "counterexample")
-                    self.refs[record.seq] = {role: set(getattr(event, role)) for role in roles}
-                    self.answered[record.seq] = set()
-                    self.status[record.seq] = Status.CANDIDATE
+                    self.born(record, event)
                 case KnowledgePromoted() as event:
                     self.refs[event.item]["verification"] |= set(event.linked)
                     yield from self.unlawful(event)
+                    yield from self.said_twice(event.item)
                     self.answered[event.item] |= set(event.answered)
                     self.status[event.item] = event.to_status
                 case KnowledgeDemoted() as event:
@@ -295,13 +295,30 @@ class Court:
                     successor = self.superseded.get(event.item)
                     if successor is None or self.status[successor] is not Status.DEMOTED:
                         yield f"kn:{event.item} came back for no reason"
+                    self.against(event.item, event.counterexample)
                     self.status[event.item] = event.to_status
-                case KnowledgePublished():
+                    yield from self.said_twice(event.item)
+                case KnowledgePublished() as event:
+                    self.said[event.item] = (self.said[event.item][0], record.anchor)
+                    yield from self.said_twice(event.item)
+                    if left := self.spoken_against(event.item) - self.answered[event.item]:
+                        yield f"kn:{event.item} was published over {left}"
                     if record.anchor.startswith("global"):
                         yield "something became global without a person"
                 case _:
                     pass
         yield from self.disagreements()
+
+    def born(self, record: Recorded, event: Candidate) -> None:
+        if isinstance(event, CardCreated) and event.from_item is not None:
+            self.carries[record.seq] = event.from_item
+        if isinstance(event, KnowledgeRaised):
+            self.raised[record.seq] = event.origin
+        roles = ("supporting", "verification", "teaching", "counterexample")
+        self.refs[record.seq] = {role: set(getattr(event, role)) for role in roles}
+        self.answered[record.seq] = set()
+        self.status[record.seq] = Status.CANDIDATE
+        self.said[record.seq] = ((record.texts["statement"] or "").strip(" ."), record.anchor)
 
     def disagreements(self) -> Iterator[str]:
         """Yield which cards are believed while their knowledge is not, or the other way round."""
@@ -315,16 +332,31 @@ class Court:
         self.refs[item]["counterexample"] |= set(evidence)
         self.answered[item] -= set(evidence)
 
+    def spoken_against(self, item: int) -> set[int]:
+        """Return what speaks against a sentence: all these agents work in one repository."""
+        alike = [one for one, (words, _) in self.said.items() if words == self.said[item][0]]
+        if item in self.raised:
+            alike.append(self.raised[item])
+        return {seq for one in alike for seq in self.refs[one]["counterexample"]}
+
+    def said_twice(self, item: int) -> Iterator[str]:
+        """Yield what is believed beside an item and says the same there; its own kin may."""
+        kin = {item, self.raised.get(item, 0)}
+        kin |= {self.carries.get(one, 0) for one in kin}
+        kin |= {card for card, carried in self.carries.items() if carried in kin}
+        for other, said in self.said.items():
+            if said == self.said[item] and other not in kin and self.status[other] in ACTIVE:
+                yield f"kn:{item} and kn:{other} both say {said}"
+
     def unlawful(self, event: KnowledgePromoted) -> Iterator[str]:
         belief = self.carries.get(event.item, event.item)
         born, refs = self.records[belief], self.refs[event.item]
         if isinstance(event, CardPromoted) and belief != event.item:
             self.answered[event.item] |= self.answered[belief]
-            self.demoted_at[event.item] = max(self.demoted_at[event.item], 0)
         needs = FLOOR[event.tier]
         if event.tier is Tier.DAO_TIAN:
             yield f"kn:{event.item} became a principle without a person"
-        against = refs["counterexample"]
+        against = self.spoken_against(event.item)
         supporting = [seq for seq in refs["supporting"] - against if self.counts(seq)]
         taken = refs["supporting"] | against
         verification = [
@@ -348,7 +380,7 @@ class Court:
                 one
                 for one in verification
                 if self.body(one).answers == seq
-                and one > seq
+                and (self.body(one).source_event or one) > seq
                 and self.records[one].actor.session != self.records[seq].actor.session
             ]
             if not answers:
@@ -368,7 +400,11 @@ class Court:
         elsewhen = record.actor.session != born.actor.session or (
             self.body(seq).commit != candidate.commit and record.anchor == candidate.worktree
         )
-        is_newer = seq > born.seq and seq > self.demoted_at[event.item]
+        known = seq
+        if self.body(seq).origin == "message":
+            known = min(seq, self.body(seq).source_event)
+            elsewhen = elsewhen and self.records[known].actor.session != born.actor.session
+        is_newer = known > born.seq and known > self.demoted_at[event.item]
         return elsewhen and is_newer and self.source(seq, event.tier) != ""
 
     def source(self, seq: int, tier: Tier) -> str:

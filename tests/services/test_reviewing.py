@@ -77,7 +77,7 @@ async def test_a_law_is_raised_to_a_principle_and_comes_back_when_it_falls(tmp_p
     assert superseded.item.status == "demoted"
     assert fallen.moved_with == [law]
     assert back.item.status == "promoted"
-    assert [(one.id, one.move) for one in waiting.waiting] == [(raised.id, "uphold")]
+    assert [(one.id, one.move) for one in waiting.waiting] == [(raised.id, "uphold"), (law, "uphold")]
 
 
 async def approved(house: House, ada: Person) -> tuple[str, list[str]]:

@@ -124,6 +124,8 @@ class KnowledgeRestored(Moved):
     v: Literal[1] = 1
     cause: Seq | None = None
     """The successor that was demoted."""
+    counterexample: Refs = ()
+    """What spoke against the successor, if both say the same: it speaks against this one too."""
 
 
 class KnowledgePublished(Moved):

@@ -50,7 +50,7 @@ class LinkService:
 
         Raises:
             InvalidArgumentError: an argument is malformed, or the piece has another role already.
-            MoveNotAllowedError: a counterexample would be untied.
+            MoveNotAllowedError: a counterexample would be untied, or anything of what is believed.
             NotFoundError: the card or the evidence is not there.
 
         """
@@ -79,6 +79,13 @@ class _Linking:
         roles = {link.role for link in links if link.evidence == self.evidence}
         if (self.role in roles) is not self.unlink:
             return self.result(tx).model_copy(update={"changed": False})
+        twin = carry_out(tx, twin_of(item))
+        believed = next((one for one in (item, twin) if one is not None and one.is_active), None)
+        if self.unlink and believed is not None:
+            raise MoveNotAllowedError(
+                f"{believed.id} is {believed.status}, and rests on its evidence",
+                hint="Demote it first, or withdraw the evidence: the item is then contested.",
+            )
         if self.unlink and self.role is Role.COUNTEREXAMPLE:
             raise MoveNotAllowedError(
                 "a counterexample is never untied",
@@ -90,7 +97,6 @@ class _Linking:
             )
         if not self.unlink and len(links) >= LINKS_MAX:
             raise InvalidArgumentError(f"{item.id} has {LINKS_MAX} links", hint="Untie some first.")
-        twin = carry_out(tx, twin_of(item))
         shape = CardUnlinked if self.unlink else CardLinked
         event = shape(
             item=self.card,
@@ -105,7 +111,8 @@ class _Linking:
         event = recorded.event
         shape = CardUnlinked if self.unlink else CardLinked
         said = (getattr(event, "item", 0), getattr(event, "evidence", 0), getattr(event, "role", ""))
-        if not isinstance(event, shape) or said != (self.card, self.evidence, self.role):
+        is_same_note = recorded.texts.get("note", "") in (self.note.value, None)
+        if not isinstance(event, shape) or said != (self.card, self.evidence, self.role) or not is_same_note:
             raise RequestIdConflictError(recorded.request_id)
         return self.result(tx).model_copy(update={"repeated": True})
 

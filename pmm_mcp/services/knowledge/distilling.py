@@ -24,6 +24,7 @@ from pmm_mcp.retrieval.grammar import plain
 from pmm_mcp.retrieval.scope import Filters, Lexical
 from pmm_mcp.services.boundary import Boundary, masked_names
 from pmm_mcp.services.knowledge.dossier import existing, item_at, parse_item, parse_refs, refs_of, roles_of
+from pmm_mcp.services.knowledge.sameness import Against, said_here, spoken_against
 from pmm_mcp.services.results import Ref, Result
 
 HINTS_MAX: Final = 20
@@ -164,9 +165,8 @@ class _Found:
 
     anchor: Anchor
     refs: list[Ref]
-    same: Item | None = None
-    gone: tuple[Item, ...] = ()
-    inherited: tuple[int, ...] = ()
+    against: Against
+    same: Item | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,36 +183,28 @@ class _Proposed:
             [Anchor(records[seq].anchor) for seq in event.supporting], here=self.call.place.visible
         )
         refs = refs_of(records, cited)
-        same: tuple[Item, ...] = yield knowledge.same_statement(self.texts["statement"].value, anchor=anchor)
-        by_form = sorted(same, key=lambda item: item.form != "kn")  # A card says what its knowledge says.
-        live = next((item for item in by_form if item.status not in _GONE), None)
-        gone = tuple(item for item in same if item.status in _GONE)
-        inherited: set[int] = set()
-        for item in gone:
-            roles, _ = yield from roles_of(item.item)
-            inherited |= set(roles[Role.COUNTEREXAMPLE])
-        return _Found(anchor, refs, live, gone, tuple(sorted(inherited)))
+        statement = self.texts["statement"].value
+        same = yield from said_here(statement, anchor=anchor)
+        against = yield from spoken_against(statement, anchor=anchor)
+        return _Found(anchor, refs, against, same[0] if same else None)
 
     def write(self, tx: Transaction) -> DistillResult:
         found = carry_out(tx, self.plan())
         if found.same is not None:
             return self.result(found, seq=found.same.item, head=tx.next_seq - 1)
-        against = set(self.event.counterexample) | set(found.inherited)
         event = self.event.model_copy(
             update={
-                "supporting": tuple(seq for seq in self.event.supporting if seq not in against),
-                "counterexample": tuple(sorted(against)),
-                "inherited_from": tuple(sorted(item.item for item in found.gone)),
+                "supporting": _without(found.against, self.event.supporting),
+                "teaching": _without(found.against, self.event.teaching),
+                "counterexample": tuple(sorted({*self.event.counterexample, *found.against.evidence})),
+                "inherited_from": found.against.items,
             }
         )
         (record,) = tx.append(Draft(event, self.texts, anchor=found.anchor))
         return self.result(found, seq=record.seq, head=record.seq)
 
     def again(self, tx: Transaction, recorded: Recorded) -> DistillResult:
-        asked = {"statement": self.texts["statement"].value, "content": self.texts["content"].value}
-        if type(recorded.event) is not type(self.event) or any(
-            recorded.texts.get(field) not in (text, None) for field, text in asked.items()
-        ):
+        if not self.is_what_became(recorded):
             raise RequestIdConflictError(recorded.request_id)
         found = carry_out(tx, self.plan())
         result = self.result(found, seq=recorded.seq, head=tx.next_seq - 1)
@@ -227,6 +219,30 @@ class _Proposed:
             }
         )
 
+    def is_what_became(self, recorded: Recorded) -> bool:
+        """Say whether exactly this was distilled so, whatever it inherited, from wherever it was called."""
+        event, asked = recorded.event, self.event
+        if not isinstance(event, type(asked)):
+            return False
+        against = set(event.counterexample)
+        found: dict[str, object] = {
+            "supporting": tuple(seq for seq in asked.supporting if seq not in against),
+            "teaching": tuple(seq for seq in asked.teaching if seq not in against),
+            "counterexample": event.counterexample,
+            "inherited_from": event.inherited_from,
+            "worktree": event.worktree,
+            "commit": event.commit,
+            "changed": event.changed,
+        }
+        is_all_inherited = bool(event.inherited_from) or against == set(asked.counterexample)
+        return (
+            event == asked.model_copy(update=found)
+            and is_all_inherited
+            and against >= set(asked.counterexample)
+            and recorded.texts.keys() == self.texts.keys()
+            and all(recorded.texts[field] in (text.value, None) for field, text in self.texts.items())
+        )
+
     def id_of(self, seq: int) -> str:
         form: Form = "kn" if isinstance(self.event, KnowledgeDistilled) else "card"
         return public_id(form, seq) if seq else ""
@@ -237,9 +253,9 @@ class _Proposed:
             notices.append(f"{found.same.id} says this here already")
             if found.same.tier is not self.event.tier:
                 notices.append(f"as {found.same.tier} ({GLOSSES[found.same.tier]})")
-        if found.inherited and found.same is None:
-            names = ", ".join(public_id("ev", one) for one in found.inherited)
-            notices.append(f"said before and given up: it inherits the counterexamples {names}")
+        if found.against.evidence and found.same is None:
+            names = ", ".join(public_id("ev", one) for one in found.against.evidence)
+            notices.append(f"said before and spoken against: it inherits the counterexamples {names}")
         return DistillResult(
             id=found.same.id if found.same is not None else self.id_of(seq),
             created=found.same is None and bool(seq),
@@ -277,19 +293,16 @@ class _Raising:
             )
         known = [one for one in tx.ask(knowledge.raised_from(self.origin)) if one.status not in _GONE]
         if known:
-            return _raised(known[0], created=False, head=tx.next_seq - 1)
-        taken = [
-            one
-            for one in tx.ask(knowledge.same_statement(texts["statement"].value, anchor=origin.anchor))
-            if one.status not in _GONE
-            and one.item not in (self.origin, origin.made_from)
-            and one.made_from != self.origin
-        ]
+            return self.known(known[0], head=tx.next_seq - 1)
+        statement = texts["statement"].value
+        taken = carry_out(tx, said_here(statement, anchor=origin.anchor, besides=origin))
         if taken:
             raise MoveNotAllowedError(
                 f"{taken[0].id} says this here already", hint="Say it differently, or use that one."
             )
         roles, _ = carry_out(tx, roles_of(self.origin))
+        said_before = spoken_against(statement, anchor=origin.anchor, origin=self.origin)
+        against = carry_out(tx, said_before)
         shape = KnowledgeRaised if self.form == "kn" else CardRaised
         event = shape(
             tier=tier,
@@ -298,10 +311,11 @@ class _Raising:
             origin=self.origin,
             worktree=self.call.place.worktree or "",
             commit=self.call.place.head,
-            supporting=roles[Role.SUPPORTING],
-            verification=roles[Role.VERIFICATION],
-            teaching=roles[Role.TEACHING],
-            counterexample=roles[Role.COUNTEREXAMPLE],
+            supporting=_without(against, roles[Role.SUPPORTING]),
+            verification=_without(against, roles[Role.VERIFICATION]),
+            teaching=_without(against, roles[Role.TEACHING]),
+            counterexample=against.evidence,
+            inherited_from=against.items,
             intent_tags=birth.event.intent_tags,
             workflow_bias=birth.event.workflow_bias,
             tool_needs=birth.event.tool_needs,
@@ -320,8 +334,27 @@ class _Raising:
         event = recorded.event
         if not isinstance(event, KnowledgeRaised) or event.origin != self.origin:
             raise RequestIdConflictError(recorded.request_id)
+        births = tx.ask(events.by_seqs([self.origin]))
+        for field in ("statement", "content", "reason"):
+            asked = self.texts[field].value if field in self.texts else births[self.origin].texts.get(field)
+            if recorded.texts.get(field) not in (asked, None):
+                raise RequestIdConflictError(recorded.request_id)
         item = carry_out(tx, item_at(recorded.seq, self.form))
         return _raised(item, created=True, head=tx.next_seq - 1).model_copy(update={"repeated": True})
+
+    def known(self, item: Item, *, head: int) -> RaiseResult:
+        """Answer with what was raised before; words that are other than its own are not lost silently."""
+        result = _raised(item, created=False, head=head)
+        if "statement" not in self.texts or self.texts["statement"].value == item.statement:
+            return result
+        return result.model_copy(
+            update={"notice": f"{item.id} was raised from it before, with another statement; it stands"}
+        )
+
+
+def _without(against: Against, refs: Sequence[int]) -> tuple[int, ...]:
+    """A piece has one role, and what spoke against it before does so still."""
+    return tuple(seq for seq in refs if seq not in against.evidence)
 
 
 def _raised(item: Item, *, created: bool, head: int) -> RaiseResult:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pmm_mcp.context.quoting import one_line
-from pmm_mcp.domain.anchors import Anchor
+from pmm_mcp.domain.anchors import GLOBAL, Anchor
 from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError
-from pmm_mcp.domain.events.memory import Origin
+from pmm_mcp.domain.events.memory import EvidenceRecorded, Origin
 from pmm_mcp.domain.gate import FLOOR, Case, Piece
 from pmm_mcp.domain.ids import KINDS, parse_id, public_id
 from pmm_mcp.domain.knowledge import REFS_MAX, Form, Item
@@ -20,6 +20,7 @@ from pmm_mcp.queries import events, knowledge, memory, reviews
 from pmm_mcp.queries.memory import EvidenceRow
 from pmm_mcp.queries.plans import Plan
 from pmm_mcp.services.knowledge.genuine import is_genuine, taught
+from pmm_mcp.services.knowledge.sameness import said_here, spoken_against
 from pmm_mcp.services.results import Ref
 
 REFS_BYTES: Final = 2_400
@@ -137,11 +138,19 @@ def dossier_of(proposal: Proposal, *, now_us: int, signatures: Signatures) -> Pl
     # A card carries the belief of the knowledge it was made from, and that belief is as old as it is.
     belief: Item = (yield knowledge.by_seq(item.made_from)) if item.made_from else item
     roles, answered = yield from roles_of(item.item)
+    anchor = GLOBAL if proposal.to == "global" else item.anchor
+    statement = item.statement or ""
+    against = yield from spoken_against(statement, anchor=anchor, origin=item.origin)
+    roles[Role.COUNTEREXAMPLE] = tuple(sorted({*roles[Role.COUNTEREXAMPLE], *against.evidence}))
+    others = yield from said_here(statement, anchor=anchor, besides=item)
     known = set(roles[Role.VERIFICATION])
     roles[Role.VERIFICATION] = tuple(sorted(known | set(proposal.verification)))
     seqs = sorted({seq for cited in roles.values() for seq in cited})
     records = yield from existing(seqs)
     rows: Mapping[int, EvidenceRow] = yield memory.evidence_by(seqs)
+    messages: Mapping[int, Recorded] = yield events.by_seqs(
+        [_source_event(records[seq]) for seq, row in rows.items() if row.origin is Origin.MESSAGE]
+    )
     signed = yield from taught(records, rows, signatures=signatures)
     policies: Mapping[str, reviews.Policy] = yield reviews.policies()
     policy = policies.get(item.tier)
@@ -162,7 +171,7 @@ def dossier_of(proposal: Proposal, *, now_us: int, signatures: Signatures) -> Pl
             worktree=belief.worktree,
             commit=belief.commit,
             pieces=[
-                _piece(rows[seq], role, is_signed=seq in signed)
+                _piece(rows[seq], role, records[seq], messages, is_signed=seq in signed)
                 for role, cited in roles.items()
                 for seq in cited
             ],
@@ -171,6 +180,7 @@ def dossier_of(proposal: Proposal, *, now_us: int, signatures: Signatures) -> Pl
             answered=answered,
             is_reviewed=review is not None,
             superseded_by=next((one.item for one in raised if one.is_active), 0),
+            said_by=next((one.id for one in others if one.is_active), ""),
         ),
         roles=roles,
         proposed=proposal.verification,
@@ -211,8 +221,15 @@ def _approval(
     return digest, None
 
 
-def _piece(row: EvidenceRow, role: Role, *, is_signed: bool) -> Piece:
+def _source_event(record: Recorded) -> int:
+    return record.event.source_event if isinstance(record.event, EvidenceRecorded) else 0
+
+
+def _piece(
+    row: EvidenceRow, role: Role, record: Recorded, messages: Mapping[int, Recorded], *, is_signed: bool
+) -> Piece:
     is_forged = row.origin is Origin.SIGNED and not is_signed
+    message = messages.get(_source_event(record)) if row.origin is Origin.MESSAGE else None
     return Piece(
         seq=row.evidence,
         role=role,
@@ -224,6 +241,9 @@ def _piece(row: EvidenceRow, role: Role, *, is_signed: bool) -> Piece:
         anchor=Anchor(row.anchor),
         commit=row.commit_id or "",
         answers=row.answers,
+        said=0 if message is None else message.seq,
+        said_in="" if message is None else message.actor.session,
+        is_evaluation=isinstance(record.event, EvidenceRecorded) and record.event.evaluator is not None,
         is_withdrawn=row.withdrawn_at is not None,
         is_redacted=row.redacted_at is not None,
     )

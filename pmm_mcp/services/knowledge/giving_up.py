@@ -1,11 +1,13 @@
 """Demoting, retiring and restoring: what is no longer believed, and what comes back as a candidate."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.errors import InvalidArgumentError, MoveNotAllowedError, RequestIdConflictError
+from pmm_mcp.domain.events import Event
 from pmm_mcp.domain.events.knowledge import (
     KnowledgeDemoted,
     KnowledgeRestored,
@@ -15,7 +17,7 @@ from pmm_mcp.domain.events.knowledge import (
     PromotionRefused,
 )
 from pmm_mcp.domain.gate import REVIEW_MISSING
-from pmm_mcp.domain.knowledge import Form, Item
+from pmm_mcp.domain.knowledge import Form, Item, statement_key
 from pmm_mcp.domain.records import Actor, Call, Recorded
 from pmm_mcp.domain.tiers import ReasonType, Status
 from pmm_mcp.ports import Ledger, Signatures, Transaction
@@ -32,6 +34,7 @@ from pmm_mcp.services.knowledge.dossier import (
     refs_of,
 )
 from pmm_mcp.services.knowledge.refusing import came_of, refuse
+from pmm_mcp.services.knowledge.sameness import said_here
 from pmm_mcp.services.knowledge.twins import move as move_together
 from pmm_mcp.services.results import Ref, Result
 
@@ -121,7 +124,7 @@ class DemoteService:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _GivingUp:
+class _GivingUp(ABC):
     becomes: ClassVar[type[Moved]]
     """The event that it is recorded as."""
     asks: ClassVar[Move] = "retire"
@@ -139,8 +142,9 @@ class _GivingUp:
     def counterexample(self) -> tuple[int, ...]:
         return () if self.reason_type in _NO_COUNTEREXAMPLE else self.evidence
 
+    @abstractmethod
     def write(self, tx: Transaction) -> DemoteResult:
-        raise NotImplementedError
+        """Record the move, or why not."""
 
     def check_evidence(self, tx: Transaction) -> list[Ref]:
         records = carry_out(tx, existing(self.evidence))
@@ -149,11 +153,13 @@ class _GivingUp:
     def repeats(self, tx: Transaction, item: Item) -> bool:
         """Say whether the last thing that happened to an item is just this, by the same caller."""
         last = tx.ask(events.by_seqs([item.since]))[item.since]
-        return (
-            last.actor == self.actor
-            and getattr(last.event, "evidence", ()) == self.evidence
-            and getattr(last.event, "reason_type", None) in (self.reason_type, None)
-        )
+        return last.actor == self.actor and self.cited(last.event)
+
+    def cited(self, event: Event) -> bool:
+        """Say whether an event names this evidence, as far as it names any, and this kind of reason."""
+        evidence = getattr(event, "evidence", self.evidence)
+        reason_type = getattr(event, "reason_type", None)
+        return evidence == self.evidence and reason_type in (self.reason_type, None)
 
     def ask_a_person(self, tx: Transaction, item: Item, *, move: Move, to: Status) -> int | DemoteResult:
         """Return the signature that approves a move, or the refusal."""
@@ -183,7 +189,7 @@ class _GivingUp:
 
     def again(self, tx: Transaction, recorded: Recorded) -> DemoteResult:
         event = recorded.event
-        if not came_of(event, self.becomes, self.asks, self.item):
+        if not came_of(recorded, self.becomes, self.asks, self.item, self.reason) or not self.cited(event):
             raise RequestIdConflictError(recorded.request_id)
         item = carry_out(tx, item_at(self.item, self.form))
         result = _result(item, new=item.status, head=tx.next_seq - 1)
@@ -236,13 +242,20 @@ class _Demotion(_GivingUp):
         return result.model_copy(update={"moved_with": moved, "refs": refs, "notice": notice})
 
     def bring_back(self, tx: Transaction, item: Item) -> list[str]:
-        """Let what this one superseded be believed again."""
+        """Let what this one superseded be believed again, unless another item says the same by now.
+
+        If both say the same, it is back with what spoke against it, and so contested.
+        """
         if not item.origin:
             return []
         origin = carry_out(tx, item_at(item.origin, item.form))
         last = tx.ask(events.by_seqs([origin.since]))[origin.since].event
         if not isinstance(last, KnowledgeDemoted) or last.superseded_by != item.item:
             return []
+        others = said_here(origin.statement or "", anchor=origin.anchor, besides=origin)
+        if any(other.is_active for other in carry_out(tx, others)):
+            return []
+        says_the_same = statement_key(origin.statement or "") == statement_key(item.statement or "")
         event = KnowledgeRestored(
             item=origin.item,
             from_status=Status.DEMOTED,
@@ -252,6 +265,7 @@ class _Demotion(_GivingUp):
             field=origin.field,
             signed=last.signed,
             cause=item.item,
+            counterexample=self.counterexample if says_the_same else (),
         )
         text = Admitted(f"{item.id}, raised from it, was demoted")
         return [origin.id, *move_together(tx, origin, event, text, anchor=origin.anchor)]
@@ -314,8 +328,7 @@ class _Restoring(_GivingUp):
                 f"{item.id} is {item.status}; only what is retired is restored",
                 hint="A demoted item comes back through the gate: pmm_knowledge_promote.",
             )
-        same = tx.ask(knowledge.same_statement(item.statement or "", anchor=item.anchor))
-        if live := [one for one in same if one.status not in (Status.RETIRED, Status.DEMOTED)]:
+        if live := carry_out(tx, said_here(item.statement or "", anchor=item.anchor, besides=item)):
             raise MoveNotAllowedError(f"{live[0].id} says the same here", hint="Use that one.")
         answer = self.ask_a_person(tx, item, move="restore", to=Status.CANDIDATE)
         if isinstance(answer, DemoteResult):

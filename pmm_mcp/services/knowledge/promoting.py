@@ -5,7 +5,12 @@ from dataclasses import dataclass, replace
 
 from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.errors import InvalidArgumentError, MoveNotAllowedError, RequestIdConflictError
-from pmm_mcp.domain.events.knowledge import Elicited, KnowledgeDemoted, KnowledgePromoted
+from pmm_mcp.domain.events.knowledge import (
+    Elicited,
+    KnowledgeDemoted,
+    KnowledgePromoted,
+    PromotionRefused,
+)
 from pmm_mcp.domain.gate import RULES_VERSION, Reason, Verdict, judge
 from pmm_mcp.domain.knowledge import Item
 from pmm_mcp.domain.records import Actor, Call, Recorded
@@ -237,12 +242,22 @@ class _Promotion:
         return self.repeated(dossier, event, head=tx.next_seq - 1)
 
     def again(self, tx: Transaction, recorded: Recorded) -> PromoteResult:
-        if not came_of(recorded.event, KnowledgePromoted, "promote", self.proposal.item):
+        event, asked = recorded.event, set(self.proposal.verification)
+        if not came_of(recorded, KnowledgePromoted, "promote", self.proposal.item, self.reason):
             raise RequestIdConflictError(recorded.request_id)
         dossier = self.dossier(tx)
-        if isinstance(recorded.event, KnowledgePromoted):
-            return self.repeated(dossier, recorded.event, head=tx.next_seq - 1)
+        if isinstance(event, KnowledgePromoted):
+            before = {link.evidence for link in tx.ask(knowledge.links([event.item], as_of=recorded.seq - 1))}
+            if not set(event.linked) <= asked <= {*event.linked, *before}:
+                raise RequestIdConflictError(recorded.request_id)
+            return self.repeated(dossier, event, head=tx.next_seq - 1)
+        if not isinstance(event, PromotionRefused) or not asked <= set(event.verification):
+            raise RequestIdConflictError(recorded.request_id)
         verdict = judge(dossier.case)
+        if {reason.code for reason in verdict.reasons} != set(event.reasons):
+            # What is missing may have come since; what was answered then stays the answer.
+            then = f"as event {recorded.seq} says; pmm_knowledge_gate says what holds now"
+            verdict = replace(verdict, reasons=tuple(Reason(code, then) for code in event.reasons))
         result = self.result(dossier, verdict, new=dossier.item.status, head=tx.next_seq - 1)
         return result.model_copy(update={"promoted": False, "repeated": True})
 

@@ -1,6 +1,7 @@
 """Publishing: what holds in one checkout holds in its repository, or everywhere; one step at a time."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.anchors import GLOBAL, UNSCOPED, Anchor
@@ -8,19 +9,21 @@ from pmm_mcp.domain.errors import InvalidArgumentError, MoveNotAllowedError, Req
 from pmm_mcp.domain.events.knowledge import KnowledgePublished
 from pmm_mcp.domain.events.memory import Domain
 from pmm_mcp.domain.gate import REVIEW_MISSING
+from pmm_mcp.domain.ids import public_id
 from pmm_mcp.domain.knowledge import Form, Item, wider
 from pmm_mcp.domain.records import Call, Recorded
-from pmm_mcp.domain.tiers import Status
+from pmm_mcp.domain.tiers import Role
 from pmm_mcp.ports import Ledger, Signatures, Transaction
-from pmm_mcp.queries import events, knowledge, places
+from pmm_mcp.queries import events, places
 from pmm_mcp.queries.plans import carry_out
 from pmm_mcp.services.boundary import Boundary
-from pmm_mcp.services.knowledge.dossier import Proposal, dossier_of, item_at, parse_item
+from pmm_mcp.services.knowledge.dossier import Proposal, dossier_of, item_at, parse_item, roles_of
 from pmm_mcp.services.knowledge.refusing import came_of, refuse
+from pmm_mcp.services.knowledge.sameness import said_here, spoken_against
 from pmm_mcp.services.knowledge.twins import move
 from pmm_mcp.services.results import Result
 
-_GONE = (Status.DEMOTED, Status.RETIRED)
+_REFS_SHOWN: Final = 10
 
 
 class PublishResult(Result):
@@ -91,14 +94,7 @@ class _Publishing:
                 f"{item.id} holds at {item.anchor}; {self.to} is not one step outwards",
                 hint="The steps are worktree, repo, global; memory without a repository stays where it is.",
             )
-        statement = item.statement or ""
-        taken = [
-            one
-            for one in tx.ask(knowledge.same_statement(statement, anchor=anchor))
-            if one.status not in _GONE
-            and item.item not in (one.item, one.made_from)
-            and one.item != item.made_from
-        ]
+        taken = carry_out(tx, said_here(item.statement or "", anchor=anchor, besides=item))
         if taken:
             raise MoveNotAllowedError(f"{taken[0].id} says the same there", hint="Use that one.")
         review: int | None = None
@@ -107,6 +103,8 @@ class _Publishing:
             if isinstance(answer, PublishResult):
                 return answer
             review = answer
+        else:
+            _check_nothing_speaks_against(tx, item, anchor)
         event = KnowledgePublished(
             item=item.item,
             from_status=item.status,
@@ -158,17 +156,20 @@ class _Publishing:
     def repeated(self, tx: Transaction, item: Item) -> PublishResult | None:
         """Return the result of the same publication by the same caller, if that was the last move."""
         last = tx.ask(events.by_seqs([item.since]))[item.since]
-        is_there = item.anchor == GLOBAL if self.to == "global" else item.anchor.startswith("repo://")
-        if not isinstance(last.event, KnowledgePublished) or last.actor != self.call.actor or not is_there:
+        if not isinstance(last.event, KnowledgePublished) or last.actor != self.call.actor:
+            return None
+        if self.to != _word(item.anchor):
             return None
         result = self.result(item, new=item.anchor, published=True, head=tx.next_seq - 1)
         return result.model_copy(update={"old_anchor": last.event.from_anchor, "repeated": True})
 
     def again(self, tx: Transaction, recorded: Recorded) -> PublishResult:
-        if not came_of(recorded.event, KnowledgePublished, "publish", self.item):
+        published = isinstance(recorded.event, KnowledgePublished)
+        to = _word(recorded.anchor) if published else getattr(recorded.event, "to", "")
+        is_this = came_of(recorded, KnowledgePublished, "publish", self.item, self.reason)
+        if not is_this or to != self.to:
             raise RequestIdConflictError(recorded.request_id)
         item = carry_out(tx, item_at(self.item, self.form))
-        published = isinstance(recorded.event, KnowledgePublished)
         result = self.result(item, new=Anchor(recorded.anchor), published=published, head=tx.next_seq - 1)
         old = recorded.event.from_anchor if isinstance(recorded.event, KnowledgePublished) else item.anchor
         return result.model_copy(update={"old_anchor": old, "repeated": True})
@@ -176,4 +177,27 @@ class _Publishing:
     def result(self, item: Item, *, new: str, published: bool, head: int) -> PublishResult:
         return PublishResult(
             id=item.id, published=published, old_anchor=item.anchor, new_anchor=new, head=head
+        )
+
+
+def _word(anchor: str) -> str:
+    """Return what a caller calls a place that something was published to."""
+    return "global" if anchor == GLOBAL else "repo"
+
+
+def _check_nothing_speaks_against(tx: Transaction, item: Item, anchor: Anchor) -> None:
+    """Refuse to carry a sentence where something speaks against it that was not answered for this item.
+
+    Raises:
+        MoveNotAllowedError: something does.
+
+    """
+    roles, answered = carry_out(tx, roles_of(item.item))
+    against = carry_out(tx, spoken_against(item.statement or "", anchor=anchor))
+    left = sorted({*roles[Role.COUNTEREXAMPLE], *against.evidence} - answered)
+    if left:
+        named = ", ".join(public_id("ev", seq) for seq in left[:_REFS_SHOWN])
+        raise MoveNotAllowedError(
+            f"{named} speaks against it there",
+            hint="Demote it with that evidence, promote it with a verification that answers it, publish.",
         )
