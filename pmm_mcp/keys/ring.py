@@ -3,13 +3,12 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from pmm_mcp.domain.errors import ReviewRefusedError
+from pmm_mcp.domain.reviews import key_id
 
-KEY_CHARS: Final = 16
 PASSPHRASE_CHARS_MIN: Final = 8
 
 Sign = Callable[[bytes], str]
@@ -47,7 +46,7 @@ class KeyRing:
             )
         private = Ed25519PrivateKey.generate()
         public = private.public_key().public_bytes_raw()
-        stored = StoredKey(sha256(public).hexdigest()[:KEY_CHARS], public.hex())
+        stored = StoredKey(key_id(public), public.hex())
         data = private.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,

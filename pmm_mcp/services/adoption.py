@@ -176,9 +176,7 @@ class AdoptionService:
 
         """
         _, rollback = parse_id(signal_id, "ad")
-        if not reason.strip():
-            raise InvalidArgumentError("reason is empty", hint="Say what was done about it.")
-        said = await self.boundary.admit(reason.strip(), field="reason")
+        said = await self.boundary.reason(reason, hint="Say what was done about it.")
 
         def work(tx: Transaction) -> SignedResult:
             record = tx.ask(events.by_seq(rollback))

@@ -22,7 +22,7 @@ from pmm_mcp.queries.plans import Plan, carried_out, carry_out
 from pmm_mcp.retrieval.grammar import plain
 from pmm_mcp.retrieval.scope import Filters, Lexical
 from pmm_mcp.services.boundary import Boundary, masked_names
-from pmm_mcp.services.results import Ref, Result
+from pmm_mcp.services.results import Ref, Result, beginning
 
 LABELS_MAX: Final = 100
 IMPORTANCE_MAX: Final = 5
@@ -222,7 +222,7 @@ class _Piece:
             session=self.call.actor.session,
         )
         same: Recorded | None = None if twin is None else (yield events.by_seq(twin))
-        refs = [Ref(id=public_id(prefix, seq), text=_beginning(known[seq])) for prefix, seq in self.cited]
+        refs = [Ref(id=public_id(prefix, seq), text=beginning(known[seq])) for prefix, seq in self.cited]
         return _Found(event, refs, same)
 
     def duplicate(self, same: Recorded, found: "_Found", *, head: int) -> RecordResult:
@@ -370,8 +370,3 @@ def _provenance(text: str) -> Provenance:
                 f"provenance: {text[:40]!r} is not yours to say",
                 hint='Leave it out, or say "research"; the server sets the rest.',
             )
-
-
-def _beginning(record: Recorded) -> str:
-    text = next((text for text in record.texts.values() if text), record.kind)
-    return one_line(text, chars_max=60)

@@ -1,6 +1,13 @@
 """What all answers have in common."""
 
+from typing import Final
+
 from pydantic import BaseModel, ConfigDict
+
+from pmm_mcp.context.quoting import one_line
+from pmm_mcp.domain.records import Recorded
+
+BEGINNING_CHARS: Final = 60
 
 
 class Part(BaseModel):
@@ -22,3 +29,9 @@ class Ref(Part):
 
     id: str
     text: str
+
+
+def beginning(record: Recorded) -> str:
+    """Return the first words of what was recorded."""
+    text = next((text for text in record.texts.values() if text), record.kind)
+    return one_line(text, chars_max=BEGINNING_CHARS)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError, ReviewRefusedError
 from pmm_mcp.domain.events.base import EventBody
 from pmm_mcp.domain.events.ledger import LedgerOpened
@@ -121,7 +120,7 @@ class ReviewerService:
             ReviewRefusedError: the key that signs proves nobody here.
 
         """
-        said = await self._reason(reason)
+        said = await self.boundary.reason(reason, hint="Say why.")
 
         def work(tx: Transaction) -> SignedResult:
             known = tx.ask(reviews.reviewers())
@@ -180,7 +179,7 @@ class ReviewerService:
             ReviewRefusedError: it would be looser in some way, or the key proves nobody here.
 
         """
-        said = await self._reason(reason)
+        said = await self.boundary.reason(reason, hint="Say why.")
 
         def work(tx: Transaction) -> SignedResult:
             check_signer(tx.ask(reviews.reviewers()), key)
@@ -205,11 +204,6 @@ class ReviewerService:
             return SignedResult(id=f"event:{record.seq}", key=key, head=record.seq)
 
         return await self.ledger.write(work, call=call)
-
-    async def _reason(self, reason: str) -> Admitted:
-        if not reason.strip():
-            raise InvalidArgumentError("reason is empty", hint="Say why.")
-        return await self.boundary.admit(reason.strip(), field="reason")
 
 
 def signed(event: E, sign: Sign) -> Plan[E]:

@@ -6,7 +6,7 @@ from typing import Final
 from pmm_mcp.context.quoting import one_line
 from pmm_mcp.domain.admission import Admitted
 from pmm_mcp.domain.anchors import Anchor
-from pmm_mcp.domain.errors import InvalidArgumentError, RequestIdConflictError
+from pmm_mcp.domain.errors import RequestIdConflictError
 from pmm_mcp.domain.events.memory import EvidenceWithdrawn
 from pmm_mcp.domain.ids import parse_id, public_id
 from pmm_mcp.domain.knowledge import Item
@@ -53,10 +53,8 @@ class WithdrawService:
             NotFoundError: there is no such evidence.
 
         """
-        if not reason.strip():
-            raise InvalidArgumentError("reason is empty", hint="Say why it should no longer be used.")
-        _, evidence = parse_id(item_id, "ev")
-        withdrawal = _Withdrawal(evidence, await self.boundary.admit(reason.strip(), field="reason"))
+        said = await self.boundary.reason(reason, hint="Say why it should no longer be used.")
+        withdrawal = _Withdrawal(parse_id(item_id, "ev")[1], said)
         return await self.ledger.write(withdrawal.write, call=call, again=withdrawal.again)
 
 

@@ -121,9 +121,7 @@ class DistillService:
 
         """
         form, origin = parse_item(item_id)
-        if not reason.strip():
-            raise InvalidArgumentError("reason is empty", hint="Say why it holds more widely.")
-        texts = {"reason": await self.boundary.admit(reason.strip(), field="reason")}
+        texts = {"reason": await self.boundary.reason(reason, hint="Say why it holds more widely.")}
         if statement.strip():
             texts["statement"] = await self.boundary.admit(one_statement(statement), field="statement")
         if content.strip():

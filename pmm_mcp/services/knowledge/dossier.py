@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pmm_mcp.context.quoting import one_line
 from pmm_mcp.domain.anchors import GLOBAL, Anchor
 from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError
 from pmm_mcp.domain.events.memory import EvidenceRecorded, Origin
@@ -21,7 +20,7 @@ from pmm_mcp.queries.memory import EvidenceRow
 from pmm_mcp.queries.plans import Plan
 from pmm_mcp.services.knowledge.genuine import is_genuine, taught
 from pmm_mcp.services.knowledge.sameness import said_here, spoken_against
-from pmm_mcp.services.results import Ref
+from pmm_mcp.services.results import Ref, beginning
 
 REFS_BYTES: Final = 2_400
 
@@ -253,9 +252,3 @@ def refs_of(records: Mapping[int, Recorded], seqs: Sequence[int]) -> list[Ref]:
     """Return what was cited, as far as an answer has room for it, so that a miscopied id shows."""
     refs = [Ref(id=public_id("ev", seq), text=beginning(records[seq])) for seq in seqs]
     return fitting(refs, bytes_max=REFS_BYTES)
-
-
-def beginning(record: Recorded) -> str:
-    """Return the first words of what was recorded."""
-    text = next((text for text in record.texts.values() if text), record.kind)
-    return one_line(text, chars_max=60)

@@ -91,7 +91,7 @@ class DemoteService:
             item=seq,
             form=form,
             evidence=parse_refs(evidence_refs, argument="evidence_refs"),
-            reason=await self._reason(reason),
+            reason=await self.boundary.reason(reason, hint="Say what happened."),
             reason_type=_reason_type(reason_type),
             actor=call.actor,
             signatures=self.signatures,
@@ -111,16 +111,11 @@ class DemoteService:
         restoring = _Restoring(
             item=seq,
             form=form,
-            reason=await self._reason(reason),
+            reason=await self.boundary.reason(reason, hint="Say what happened."),
             actor=call.actor,
             signatures=self.signatures,
         )
         return await self.ledger.write(restoring.write, call=call, again=restoring.again)
-
-    async def _reason(self, reason: str) -> Admitted:
-        if not reason.strip():
-            raise InvalidArgumentError("reason is empty", hint="Say what happened.")
-        return await self.boundary.admit(reason.strip(), field="reason")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,12 +121,10 @@ class PromoteService:
             NotFoundError: the item or a piece of evidence is not there.
 
         """
-        if not reason.strip():
-            raise InvalidArgumentError("reason is empty", hint="Say why it should be believed.")
         promotion = _Promotion(
             proposal=_proposal(item_id, verification_refs),
             target=target_status,
-            reason=await self.boundary.admit(reason.strip(), field="reason"),
+            reason=await self.boundary.reason(reason, hint="Say why it should be believed."),
             actor=call.actor,
             signatures=self.signatures,
             elicited=elicited,

@@ -57,14 +57,12 @@ class PublishService:
         """
         if to.strip().lower() not in ("repo", "global"):
             raise InvalidArgumentError(f"to: {to[:40]!r} is not one", hint="Use repo, then global.")
-        if not reason.strip():
-            raise InvalidArgumentError("reason is empty", hint="Say why it holds more widely.")
         form, seq = parse_item(item_id)
         publishing = _Publishing(
             item=seq,
             form=form,
             to=to.strip().lower(),
-            reason=await self.boundary.admit(reason.strip(), field="reason"),
+            reason=await self.boundary.reason(reason, hint="Say why it holds more widely."),
             call=call,
             signatures=self.signatures,
         )
