@@ -10,8 +10,8 @@ from pmm_mcp.bootstrap import App
 from pmm_mcp.cli.commands import Visit, add
 from pmm_mcp.cli.passphrase import ask_passphrase, new_passphrase
 from pmm_mcp.cli.terminal import Answer, line
+from pmm_mcp.domain.case import Requirements
 from pmm_mcp.domain.errors import InvalidArgumentError, ReviewRefusedError
-from pmm_mcp.domain.gate import Requirements
 from pmm_mcp.domain.tiers import parse_tier
 from pmm_mcp.keys import KeyRing, Sign
 from pmm_mcp.services.reviewers import ReviewerShown, ReviewersResult, SignedResult

@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from pmm_mcp.domain.canonical import canonical
+from pmm_mcp.domain.case import FLOOR, Requirements
 from pmm_mcp.domain.events.adoption import RollbackResolved
 from pmm_mcp.domain.events.base import EventBody
 from pmm_mcp.domain.events.review import (
@@ -18,7 +19,6 @@ from pmm_mcp.domain.events.review import (
     ReviewRecorded,
     TeachingSigned,
 )
-from pmm_mcp.domain.gate import FLOOR, Requirements
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.domain.tiers import Tier
 from pmm_mcp.domain.times import microseconds

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pmm_mcp.domain.gate import Requirements
+from pmm_mcp.domain.case import Requirements
 from pmm_mcp.domain.tiers import Tier
 from pmm_mcp.ports import Query, SqlValue
 from pmm_mcp.queries.rows import column, number

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from pmm_mcp.domain.case import FLOOR, Requirements
 from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError, ReviewRefusedError
 from pmm_mcp.domain.events.base import EventBody
 from pmm_mcp.domain.events.ledger import LedgerOpened
@@ -17,7 +18,6 @@ from pmm_mcp.domain.events.review import (
     ReviewerRevoked,
     TeachingSigned,
 )
-from pmm_mcp.domain.gate import FLOOR, Requirements
 from pmm_mcp.domain.ids import public_id
 from pmm_mcp.domain.names import name
 from pmm_mcp.domain.records import Call, Draft

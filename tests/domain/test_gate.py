@@ -6,8 +6,9 @@ from typing import Any, Final
 import pytest
 
 from pmm_mcp.domain import gate
+from pmm_mcp.domain.case import FLOOR, Case, Piece, Requirements
 from pmm_mcp.domain.events.memory import Origin, Provenance
-from pmm_mcp.domain.gate import FLOOR, Case, Piece, Requirements, Verdict, judge
+from pmm_mcp.domain.gate import Verdict, judge
 from pmm_mcp.domain.tiers import Role, Status, Tier
 
 BORN: Final = 100

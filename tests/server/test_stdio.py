@@ -98,12 +98,12 @@ async def _governed(checkout: Path, against: str, checked: Checked) -> None:
     signal = await checked("pmm_adoption_record", signal="used", context_id=pack["context_id"])
     report = await checked("pmm_adoption_report", candidate="card-context-default")
     card = await checked("pmm_card_create", from_id=item_id, cwd=str(checkout))
+    published = await checked("pmm_knowledge_publish", id=item_id, to="repo", reason="all should know")
     linked = await checked("pmm_card_link", id=card["id"], evidence_id=against, role="counterexample")
     found = await checked("pmm_card_retrieve", query="a.py runs", cwd=str(checkout))
     backfilled = await checked("pmm_card_backfill", cwd=str(checkout))
     await _others_and_facts(against, checked)
     raised = await checked("pmm_knowledge_raise", id=item_id, reason="it holds more widely")
-    published = await checked("pmm_knowledge_publish", id=item_id, to="repo", reason="all should know")
     listed = await checked("pmm_knowledge_list", anchor="*")
     demoted = await checked(
         "pmm_knowledge_demote",

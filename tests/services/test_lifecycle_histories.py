@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from pmm_mcp.bootstrap import App
 from pmm_mcp.domain.anchors import Anchor, Place
+from pmm_mcp.domain.case import FLOOR
 from pmm_mcp.domain.errors import PmmError
 from pmm_mcp.domain.events.cards import CardCreated, CardLinked, CardPromoted, CardUnlinked
 from pmm_mcp.domain.events.knowledge import (
@@ -31,7 +32,6 @@ from pmm_mcp.domain.events.knowledge import (
     KnowledgeRetired,
 )
 from pmm_mcp.domain.events.memory import EvidenceRecorded, EvidenceWithdrawn
-from pmm_mcp.domain.gate import FLOOR
 from pmm_mcp.domain.records import Actor, Call, Recorded
 from pmm_mcp.domain.tiers import ACTIVE, Status, Tier
 from pmm_mcp.services.knowledge.distilling import DistillInput

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pmm_mcp.domain.admission import Admitted
+from pmm_mcp.domain.case import Requirements
 from pmm_mcp.domain.errors import NotFoundError, PmmError, PolicyViolationError, ReviewRefusedError
 from pmm_mcp.domain.events.memory import EvidenceRecorded, Origin, Provenance
 from pmm_mcp.domain.events.review import ReviewRecorded, TeachingSigned
-from pmm_mcp.domain.gate import Requirements
 from pmm_mcp.domain.records import Draft
 from pmm_mcp.domain.tiers import Tier
 from pmm_mcp.services.knowledge.distilling import DistillInput

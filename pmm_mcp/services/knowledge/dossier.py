@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pmm_mcp.domain.anchors import GLOBAL, Anchor
+from pmm_mcp.domain.case import FLOOR, Case, Piece
 from pmm_mcp.domain.errors import InvalidArgumentError, NotFoundError
 from pmm_mcp.domain.events.memory import EvidenceRecorded, Origin
-from pmm_mcp.domain.gate import FLOOR, Case, Piece
 from pmm_mcp.domain.ids import KINDS, parse_id, public_id
 from pmm_mcp.domain.knowledge import REFS_MAX, Form, Item
 from pmm_mcp.domain.records import Recorded

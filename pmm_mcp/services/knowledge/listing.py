@@ -7,9 +7,10 @@ from typing import Final
 
 from pmm_mcp.context.quoting import quoted
 from pmm_mcp.domain.anchors import resolve_anchor_argument
+from pmm_mcp.domain.case import FLOOR
 from pmm_mcp.domain.errors import InvalidArgumentError
 from pmm_mcp.domain.events.memory import Domain
-from pmm_mcp.domain.gate import FLOOR, RULES_VERSION, judge
+from pmm_mcp.domain.gate import RULES_VERSION, judge
 from pmm_mcp.domain.ids import SEQ_MAX
 from pmm_mcp.domain.knowledge import Item
 from pmm_mcp.domain.names import name
