@@ -21,6 +21,8 @@ from pmm_mcp.ledger.sqlite.writer import WriterSettings
 from pmm_mcp.places import CheckoutFiles, GitPlaces
 from pmm_mcp.ports import ChatModels, Clock, IdSource, Ledger, OtherLedgers, Places, Progress, Signatures
 from pmm_mcp.providers import Models, ProviderSettings
+from pmm_mcp.retrieval.finder import Finder
+from pmm_mcp.retrieval.sqlite.around import SqliteSurroundings
 from pmm_mcp.retrieval.sqlite.lexical import FtsLexical
 from pmm_mcp.retrieval.sqlite.relevance import FtsRelevance
 from pmm_mcp.services.adoption import AdoptionService
@@ -119,10 +121,10 @@ def wire(
 ) -> App:
     """Build the services on top of any ledger and any models."""
     boundary, lexical = Boundary(settings.secrets), FtsLexical()
-    guide = Guide(FtsRelevance(), lexical)
+    finder, guide = Finder(lexical, SqliteSurroundings()), Guide(FtsRelevance(), lexical)
     turns = TurnService(
         ledger=ledger,
-        selector=Selector(lexical, guide),
+        selector=Selector(finder, guide),
         models=models,
         boundary=boundary,
         others=others,
@@ -144,7 +146,7 @@ def wire(
         records=records,
         withdrawing=WithdrawService(ledger, boundary),
         placing=PlaceService(ledger),
-        search=SearchService(ledger, lexical),
+        search=SearchService(ledger, finder),
         context=ContextService(ledger, guide),
         items=ItemService(ledger, turns),
         turns=turns,

@@ -11,8 +11,9 @@ from pmm_mcp.domain.anchors import Anchor, Place
 from pmm_mcp.ports import View
 from pmm_mcp.queries import commitments, events, turns
 from pmm_mcp.queries.memory import DOCUMENT_PREFIX
+from pmm_mcp.retrieval.finder import Finder
 from pmm_mcp.retrieval.grammar import plain
-from pmm_mcp.retrieval.scope import Filters, Found, Lexical
+from pmm_mcp.retrieval.scope import Filters, Found
 
 PAIRS: Final = 3
 DOCUMENTS_MAX: Final = 8
@@ -31,7 +32,7 @@ _KINDS: Final = tuple(kind for kind in DOCUMENT_PREFIX if kind != "knowledge")
 class Selector:
     """Selects a pack from one view of the ledger."""
 
-    lexical: Lexical
+    finder: Finder
     guide: Guide
 
     async def select(self, view: View, prompt: str, *, place: Place, conversation: str, before: int) -> Pack:
@@ -61,7 +62,7 @@ class Selector:
     async def _matching(
         self, view: View, prompt: str, anchors: Sequence[Anchor], *, before: int, without: set[int]
     ) -> tuple[Found, ...]:
-        found = await self.lexical.search(
+        found = await self.finder.find(
             view, plain(prompt), anchors=anchors, filters=Filters(kinds=_KINDS, before=before)
         )
         kept: list[Found] = []

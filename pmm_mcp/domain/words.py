@@ -44,6 +44,8 @@ _ASCII_BOUNDARY: Final = re.compile(r"[a-z][A-Z0-9]|[A-Z]{2}[a-z]|[A-Z][0-9]|[0-
 _PARTS_OF_A_NAME_MAX: Final = 4
 _PART_CHARS_MIN: Final = 2.5
 
+_ENDING: Final = re.compile(r"(?<=[a-z]{3})(?:ings?|ed|es|e|s)\Z")
+
 _MILLION: Final = 1_000_000
 
 _FUNCTION_WORDS: Final = """
@@ -114,6 +116,14 @@ def is_cjk(term: str) -> bool:
 def is_content_word(term: str) -> bool:
     """Tell whether a term says what a text is about; English function words do not."""
     return term not in FUNCTION_WORDS
+
+
+def stem(term: str) -> str:
+    """Return a term without what the commonest forms of an English word differ in.
+
+    The index itself stems after Porter (1980); this is for what is compared outside of it.
+    """
+    return _ENDING.sub("", term)
 
 
 def compare_words(a: str, b: str) -> int:

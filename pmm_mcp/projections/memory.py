@@ -21,6 +21,7 @@ from pmm_mcp.domain.events.mind import (
     SummaryUpdated,
 )
 from pmm_mcp.domain.events.turn import AssistantMessage, UserMessage
+from pmm_mcp.domain.headings import day_of, heading_terms, source_terms
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.domain.tiers import Status
 from pmm_mcp.domain.words import PASSAGES_MAX, passages
@@ -37,7 +38,7 @@ from pmm_mcp.projections.changes import (
     Update,
 )
 
-VERSION = 3
+VERSION = 4
 
 DOCUMENTS = Table(
     name="documents",
@@ -55,7 +56,28 @@ DOCUMENTS = Table(
         "source": TEXT,
         "tier": TEXT,
         "status": TEXT,
+        "day": TEXT,
     },
+    indexes=(("anchor", "conversation", "doc"),),
+)
+HEADINGS = Table(
+    name="headings",
+    key=("term", "anchor", "conversation", "day", "doc"),
+    columns={
+        "term": TEXT,
+        "anchor": TEXT,
+        "conversation": TEXT,
+        "day": TEXT,
+        "doc": INTEGER,
+        "total": INTEGER,
+    },
+    indexes=(("doc",),),
+)
+"""What may be asked for around a text. `doc` is 0 for what a conversation's day has in common."""
+SPEAKERS = Table(
+    name="speakers",
+    key=("anchor", "speaker"),
+    columns={"anchor": TEXT, "speaker": TEXT, "total": INTEGER},
 )
 LABELS = Table(
     name="labels",
@@ -90,7 +112,7 @@ EVIDENCE = Table(
 """`source_key` says which source it is when it was resolved: `file:PATH`, `turn:N`, `event:N`, `signed:N`."""
 DOCUMENT_COUNTS = Table(name="document_counts", key=("anchor",), columns={"anchor": TEXT, "total": INTEGER})
 
-TABLES = (DOCUMENTS, LABELS, EVIDENCE, DOCUMENT_COUNTS)
+TABLES = (DOCUMENTS, HEADINGS, SPEAKERS, LABELS, EVIDENCE, DOCUMENT_COUNTS)
 
 
 def content_hash(content: str) -> str:
@@ -148,11 +170,16 @@ def _document(
     domain: str | None = None,
     field: str | None = None,
     provenance: str | None = None,
+    occurred_at: str | None = None,
 ) -> Iterator[Change]:
     yield Increment(DOCUMENT_COUNTS, {"anchor": record.anchor}, "total")
     words = record.texts[text]
     if words is None:
         return
+    day = day_of(occurred_at or record.ts)
+    yield from _headings(record, day=day)
+    if speaker is not None:
+        yield Increment(SPEAKERS, {"anchor": record.anchor, "speaker": speaker}, "total")
     yield Insert(
         DOCUMENTS,
         {
@@ -168,9 +195,20 @@ def _document(
             "source": record.texts.get("source"),
             "tier": None,
             "status": None,
+            "day": day,
         },
     )
     yield Document(record.seq, passages(words))
+
+
+def _headings(record: Recorded, *, day: str) -> Iterator[Change]:
+    """Note what a document may be asked by besides its text."""
+    place = {"anchor": record.anchor, "conversation": record.conversation or "", "day": day}
+    for term in heading_terms(day=day, conversation=record.conversation or ""):
+        yield Increment(HEADINGS, {"term": term, **place, "doc": 0}, "total")
+    nowhere = {"anchor": record.anchor, "conversation": "", "day": ""}
+    for term in source_terms(record.texts.get("source") or ""):
+        yield Increment(HEADINGS, {"term": term, **nowhere, "doc": record.seq}, "total")
 
 
 def _evidence(record: Recorded, event: EvidenceRecorded) -> Iterator[Change]:
@@ -205,6 +243,7 @@ def _evidence(record: Recorded, event: EvidenceRecorded) -> Iterator[Change]:
         domain=event.domain,
         field=event.field,
         provenance=event.provenance,
+        occurred_at=event.occurred_at,
     )
     if content is not None:
         for label in event.labels:
@@ -236,6 +275,7 @@ def _withdrawal(record: Recorded, event: EvidenceWithdrawn) -> Iterator[Change]:
 def _gone(doc: int) -> Iterator[Change]:
     yield Delete(DOCUMENTS, {"doc": doc})
     yield Delete(LABELS, {"doc": doc})
+    yield Delete(HEADINGS, {"doc": doc})
     yield Unindex(doc)
 
 
@@ -263,6 +303,7 @@ def _knowledge(record: Recorded, event: Candidate) -> Iterator[Change]:
             "source": None,
             "tier": event.tier,
             "status": Status.CANDIDATE,
+            "day": day_of(record.ts),
         },
     )
     # The statement is the first passage, whole: a context asks how much of it a query is about.
@@ -276,6 +317,7 @@ def _redaction(record: Recorded, event: TextRedacted) -> Iterator[Change]:
     match event.field:
         case "source":
             yield Update(DOCUMENTS, {"doc": event.target}, {"source": None})
+            yield Delete(HEADINGS, {"doc": event.target})
             yield Update(EVIDENCE, {"evidence": event.target}, {"source": None})
         case "path":
             yield Update(EVIDENCE, {"evidence": event.target}, {"source_key": None})

@@ -4,7 +4,7 @@ Any string is a search. What is not grammar is words, and what is not a word is 
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pmm_mcp.domain.normalise import normalise
@@ -45,6 +45,8 @@ class SearchText:
     excluded: tuple[tuple[str, ...], ...] = ()
     filters: tuple[tuple[str, str], ...] = ()
     cut: int = 0
+    text: str = field(default="", compare=False)
+    """What was asked, without what is grammar."""
 
     @property
     def empty(self) -> bool:
@@ -78,19 +80,21 @@ def parse(text: str) -> SearchText:
         excluded=_some(excluded),
         filters=tuple(filters[-TERMS_MAX:]),
         cut=cut,
+        text=" ".join(plain),
     )
 
 
 def with_words(search: SearchText, text: str) -> SearchText:
     """Return the search with the words of a text beside its own."""
     terms = dict.fromkeys((*search.terms, *_terms(text, alone=search.empty)))
-    return replace(search, terms=tuple(terms)[-TERMS_MAX:])
+    return replace(search, terms=tuple(terms)[-TERMS_MAX:], text=f"{search.text} {text}".strip())
 
 
 def plain(text: str) -> SearchText:
     """Read any string as words alone: nothing in it quotes, excludes or filters."""
     cut = max(0, len(text) - QUERY_CHARS_MAX)
-    return SearchText(terms=_terms(normalise(text[cut:]).value, alone=True), cut=cut)
+    tail = normalise(text[cut:]).value
+    return SearchText(terms=_terms(tail, alone=True), cut=cut, text=tail)
 
 
 def _terms(text: str, *, alone: bool) -> tuple[str, ...]:

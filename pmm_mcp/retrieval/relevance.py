@@ -5,7 +5,6 @@ question, so its score is absolute: 1 says that all words of the question are in
 words of the statement in the question.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
@@ -14,6 +13,7 @@ from typing import Final, Protocol
 from pmm_mcp.domain.ids import SEQ_MAX, public_id
 from pmm_mcp.domain.knowledge import Form
 from pmm_mcp.domain.tiers import Status, Tier
+from pmm_mcp.domain.words import stem
 from pmm_mcp.ports import View
 
 MILLION: Final = 1_000_000
@@ -39,9 +39,6 @@ _WEAK_WORDS: Final = """
     used uses using want wants way ways well work working works write
 """
 WEAK_WORDS: Final = frozenset(_WEAK_WORDS.split())
-
-_ENDING: Final = re.compile(r"(?<=[a-z]{3})(?:ings?|ed|es|e|s)\Z")
-"""What the commonest forms of an English word differ in; the index itself stems after Porter (1980)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +90,7 @@ def distinct(terms: Iterable[str]) -> tuple[str, ...]:
     """Return the terms, of forms of one word only the first: the index finds each by the others."""
     kept: dict[str, str] = {}
     for term in terms:
-        kept.setdefault(_ENDING.sub("", term), term)
+        kept.setdefault(stem(term), term)
     return tuple(kept.values())
 
 

@@ -1,6 +1,6 @@
 """What a search may look at, and what it finds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -39,6 +39,72 @@ class Found:
     status: str | None
     passage: str
     score: int
+    day: str = ""
+    legs: tuple[str, ...] = ("lexical",)
+    """What found it: its words, its heading, its meaning, or what stands beside it."""
+    steps: Mapping[str, int] = field(default_factory=dict)
+    """What each step of the ranking brought, in millionths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What a conversation's day has in common; `doc` instead of 0 for what belongs to one document."""
+
+    anchor: str
+    conversation: str
+    day: str
+    doc: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """What stands beside a document in its conversation, next to it or one apart."""
+
+    doc: int
+    neighbour: int
+    distance: int
+
+
+class Surroundings(Protocol):
+    """Looks at what stands around documents, on one engine."""
+
+    async def speakers(self, view: View, *, anchors: Sequence[str] | None) -> tuple[str, ...]:
+        """Return who speaks at these places, those who say most first."""
+        ...
+
+    async def headings(
+        self, view: View, terms: Sequence[str], *, anchors: Sequence[str] | None
+    ) -> Mapping[Heading, int]:
+        """Return the headings that hold some of these terms, best first, with their share of the question."""
+        ...
+
+    async def under(
+        self, view: View, headings: Collection[Heading], *, anchors: Sequence[str] | None, filters: Filters
+    ) -> tuple[Found, ...]:
+        """Return the first documents under these headings, as far as the filters let them through."""
+        ...
+
+    async def described(
+        self, view: View, docs: Collection[int], *, anchors: Sequence[str] | None, filters: Filters
+    ) -> tuple[Found, ...]:
+        """Return documents by seq, as far as the filters let them through."""
+        ...
+
+    async def neighbours(self, view: View, docs: Collection[int]) -> tuple[Neighbour, ...]:
+        """Return what stands beside documents in their conversations."""
+        ...
+
+
+class Meaning(Protocol):
+    """Compares what is asked with what documents mean, as far as they have vectors."""
+
+    async def nearest(self, view: View, text: str) -> Mapping[int, int]:
+        """Return the documents nearest to a text, wherever they are, with their cosines in millionths."""
+        ...
+
+    async def cosines(self, view: View, text: str, *, docs: Collection[int]) -> Mapping[int, int]:
+        """Return the cosines of documents with a text in millionths; those without a vector are absent."""
+        ...
 
 
 class Lexical(Protocol):

@@ -18,8 +18,9 @@ from pmm_mcp.domain.tiers import Status, parse_tier
 from pmm_mcp.domain.times import instant
 from pmm_mcp.ports import Ledger, View
 from pmm_mcp.queries import counters, events, memory
+from pmm_mcp.retrieval.finder import Finder
 from pmm_mcp.retrieval.grammar import SearchText, parse, with_words
-from pmm_mcp.retrieval.scope import Filters, Found, Lexical
+from pmm_mcp.retrieval.scope import Filters, Found
 from pmm_mcp.services.results import Part, Result
 
 KINDS: Final = ("message", "evidence", "claim", "commitment", "reflection", "knowledge")
@@ -107,7 +108,7 @@ class SearchService:
     """Finds documents by their words."""
 
     ledger: Ledger
-    lexical: Lexical
+    finder: Finder
 
     async def search(self, given: SearchInput, *, call: Call) -> SearchResult:
         """Return the best documents visible from the place of the call. Any string is a query.
@@ -118,7 +119,7 @@ class SearchService:
         """
         request = _request(given, call)
         async with self.ledger.reader.view() as view:
-            found = await self.lexical.search(
+            found = await self.finder.find(
                 view, request.text, anchors=request.anchors, filters=request.filters
             )
             page = [_item(hit) for hit in found[request.offset : request.offset + request.limit]]
@@ -215,7 +216,7 @@ def _item(hit: Found) -> SearchItem:
         anchor=hit.anchor,
         ts=hit.ts,
         score=hit.score / 1_000_000,
-        matched=["lexical"],
+        matched=list(hit.legs),
         source=None if hit.source is None else cut(hit.source, bytes_max=SOURCE_BYTES),
         speaker=hit.speaker,
         conversation=hit.conversation or None,

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from pmm_mcp.ports import Query, Row, SqlValue, View
+from pmm_mcp.ports import Query, Row, View
 from pmm_mcp.queries import counters
-from pmm_mcp.queries.rows import named
 from pmm_mcp.retrieval.grammar import SearchText
 from pmm_mcp.retrieval.scope import CANDIDATES, Filters, Found
+from pmm_mcp.retrieval.sqlite.conditions import conditions_of
 from pmm_mcp.retrieval.sqlite.match import match_expression
 
 MANY_DOCUMENTS: Final = 50_000
@@ -25,11 +25,12 @@ WITH hits AS MATERIALIZED (
   SELECT doc, id, MAX(score) AS score FROM hits GROUP BY doc
 ), chosen AS (
   SELECT d.doc, d.kind, d.anchor, d.conversation, d.speaker, d.ts, d.source, d.tier, d.status,
-    best.id, best.score
+    d.day, best.id, best.score
   FROM best CROSS JOIN documents AS d ON d.doc = best.doc
   WHERE 1 = 1 {conditions} ORDER BY best.score DESC, best.doc LIMIT :limit
 )
-SELECT c.doc, c.kind, c.anchor, c.conversation, c.speaker, c.ts, c.source, c.tier, c.status, p.body, c.score
+SELECT c.doc, c.kind, c.anchor, c.conversation, c.speaker, c.ts, c.source, c.tier, c.status, p.body, c.day,
+  c.score
 FROM chosen AS c JOIN passages AS p ON p.id = c.id ORDER BY c.score DESC, c.doc
 """
 
@@ -53,7 +54,7 @@ class FtsLexical:
         match = match_expression(search)
         if match is None:
             return ()
-        conditions, params = _conditions(anchors, filters)
+        conditions, params = conditions_of(anchors, filters)
         return await view.ask(
             Query(
                 _FOUND.format(conditions=conditions),
@@ -92,52 +93,15 @@ def _rarest(terms: Sequence[str], occurrences: Sequence[int], *, most: int) -> t
     return tuple(term for term in terms if term in kept) or tuple(terms[:1])
 
 
-def _conditions(anchors: Sequence[str] | None, filters: Filters) -> tuple[str, dict[str, SqlValue]]:
-    conditions: list[str] = []
-    params: dict[str, SqlValue] = {}
-
-    def one_of(column: str, values: Sequence[str], prefix: str) -> None:
-        places, found = named(values, prefix=prefix)
-        conditions.append(f"d.{column} IN ({places})")
-        params.update(found)
-
-    if anchors is not None:
-        one_of("anchor", anchors, "anchor")
-    if filters.kinds:
-        one_of("kind", filters.kinds, "kind")
-    else:
-        conditions.append(
-            "d.kind <> 'card'"
-        )  # A card is found by its evidence, or by the knowledge it carries.
-    for column, value in filters.equal.items():
-        conditions.append(f"d.{column} = :{column}")
-        params[column] = value
-    if filters.since:
-        conditions.append("d.ts >= :since")
-        params["since"] = filters.since
-    if filters.until:
-        conditions.append("d.ts < :until")
-        params["until"] = filters.until
-    if filters.label:
-        conditions.append("EXISTS (SELECT 1 FROM labels AS l WHERE l.doc = d.doc AND l.label = :label)")
-        params["label"] = filters.label
-    if filters.without_statuses:
-        places, without = named(filters.without_statuses, prefix="without")
-        conditions.append(f"(d.status IS NULL OR d.status NOT IN ({places}))")
-        params.update(without)
-    if filters.before:
-        conditions.append("d.doc < :before")
-        params["before"] = filters.before
-    return "".join(f"AND {condition} " for condition in conditions), params
-
-
 def _scaled(rows: Sequence[Row]) -> tuple[Found, ...]:
     """Scale scores so that the best is a million; those that come out equal stand by seq."""
     top = max((row[-1] for row in rows), default=0.0)
     found: list[Found] = []
-    for doc, kind, anchor, conversation, speaker, ts, source, tier, status, passage, score in rows:
+    for doc, kind, anchor, conversation, speaker, ts, source, tier, status, passage, day, score in rows:
         share = round(1_000_000 * score / top) if top > 0 else 1_000_000
         found.append(
-            Found(doc, kind, anchor, conversation, speaker, ts, source, tier, status, passage, share)
+            Found(
+                doc, kind, anchor, conversation, speaker, ts, source, tier, status, passage, share, day or ""
+            )
         )
     return tuple(sorted(found, key=lambda hit: (-hit.score, hit.doc)))

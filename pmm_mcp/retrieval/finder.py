@@ -1,0 +1,134 @@
+"""Finding documents: candidates by their words, then everything that ranks them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pmm_mcp.domain.headings import asked_terms
+from pmm_mcp.domain.tiers import ACTIVE
+from pmm_mcp.ports import View
+from pmm_mcp.retrieval.grammar import SearchText
+from pmm_mcp.retrieval.people import People, people_of
+from pmm_mcp.retrieval.ranking import DEFAULT, Player, Ranked, Weights, fuse
+from pmm_mcp.retrieval.scope import Filters, Found, Heading, Lexical, Meaning, Neighbour, Surroundings
+
+CANDIDATES: Final = 200
+"""How many documents are looked at for their words."""
+SEEDS: Final = 100
+"""Of how many of them the neighbours come into play."""
+HEADINGS_OPENED: Final = 3
+"""Of how many of the best headings the documents are looked at, whatever their words."""
+_DIRECTIVES: Final = ("always ", "never ", "from now on")
+
+
+@dataclass(slots=True)
+class _Field:
+    """What is in play, and what is known about it."""
+
+    found: dict[int, Found]
+    who: People
+    cosines: Mapping[int, int] = field(default_factory=dict)
+    headings: Mapping[Heading, int] = field(default_factory=dict)
+    beside: Sequence[Neighbour] = ()
+
+    def enter(self, more: Sequence[Found]) -> None:
+        """Let documents join that are not there yet."""
+        for hit in more:
+            self.found.setdefault(hit.doc, hit)
+
+    def players(self, anchors: Sequence[str] | None) -> dict[int, Player]:
+        """Return what ranks them."""
+        distance = {anchor: n for n, anchor in enumerate(anchors or ())}
+        return {
+            doc: Player(
+                doc,
+                (hit.anchor, hit.conversation) if hit.conversation else None,
+                lexical=hit.score,
+                heading=max(
+                    self.headings.get(Heading(hit.anchor, hit.conversation or "", hit.day), 0),
+                    self.headings.get(Heading(hit.anchor, "", "", doc), 0),
+                ),
+                meaning=self.cosines.get(doc, 0),
+                is_of_speaker=bool(self.who.speaker) and hit.speaker == self.who.speaker,
+                is_directive=hit.passage[:16].lower().startswith(_DIRECTIVES),
+                is_believed=hit.status in ACTIVE,
+                distance=distance.get(hit.anchor, 0),
+            )
+            for doc, hit in self.found.items()
+        }
+
+    def pairs(self, distance: int) -> list[tuple[int, int]]:
+        """Return which of them stand so far from each other, each pair once."""
+        return sorted(
+            {
+                (min(one.doc, one.neighbour), max(one.doc, one.neighbour))
+                for one in self.beside
+                if one.distance == distance and one.doc in self.found and one.neighbour in self.found
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """Finds documents in one view of the ledger; the same question there has the same answer."""
+
+    lexical: Lexical
+    around: Surroundings
+    meaning: Meaning | None = None
+    weights: Weights = field(default=DEFAULT)
+
+    async def find(
+        self, view: View, search: SearchText, *, anchors: Sequence[str] | None, filters: Filters
+    ) -> tuple[Found, ...]:
+        """Return what is in play, best first, ties by seq; `anchors` None looks everywhere."""
+        if search.empty:
+            return ()
+        speakers = await self.around.speakers(view, anchors=anchors)
+        who = people_of(search.text, search.terms, speakers=speakers)
+        words = tuple(term for term in search.terms if term not in who.names)
+        asked = replace(search, terms=words) if words else search
+        hits = await self.lexical.search(view, asked, anchors=anchors, filters=filters, limit=CANDIDATES)
+        play = _Field({hit.doc: hit for hit in hits}, who)
+        # What must be there, or must not, only the words can say: then nothing joins them.
+        if not (search.phrases or search.excluded):
+            await self._join(view, play, asked, anchors=anchors, filters=filters)
+        if self.meaning is not None and play.found:
+            play.cosines = await self.meaning.cosines(view, search.text, docs=play.found)
+        players = play.players(anchors)
+        ranked = fuse(players, next_to=play.pairs(1), near=play.pairs(2), weights=self.weights)
+        return tuple(_shown(play.found[one.doc], players[one.doc], one) for one in ranked)
+
+    async def _join(
+        self,
+        view: View,
+        play: _Field,
+        search: SearchText,
+        *,
+        anchors: Sequence[str] | None,
+        filters: Filters,
+    ) -> None:
+        """Bring into play what the words did not find: by heading, by meaning, by what stands beside."""
+        seeds = list(play.found)[:SEEDS]
+        terms = asked_terms(search.text, search.terms)
+        play.headings = await self.around.headings(view, terms, anchors=anchors)
+        opened = [one for one in play.headings if one.doc or one.conversation][:HEADINGS_OPENED]
+        if opened:
+            play.enter(await self.around.under(view, opened, anchors=anchors, filters=filters))
+        if self.meaning is not None:
+            nearest = await self.meaning.nearest(view, search.text)
+            new = nearest.keys() - play.found.keys()
+            if new:
+                play.enter(await self.around.described(view, new, anchors=anchors, filters=filters))
+            seeds += [doc for doc in new if doc in play.found]
+        if seeds:
+            play.beside = await self.around.neighbours(view, seeds)
+            new = {one.neighbour for one in play.beside} - play.found.keys()
+            if new:
+                play.enter(await self.around.described(view, new, anchors=anchors, filters=filters))
+
+
+def _shown(hit: Found, player: Player, ranked: Ranked) -> Found:
+    legs = [leg for leg in ("lexical", "heading", "meaning") if getattr(player, leg) > 0]
+    if ranked.steps["neighbours"]:
+        legs.append("beside")
+    return replace(hit, score=ranked.score, legs=tuple(legs), steps=ranked.steps)

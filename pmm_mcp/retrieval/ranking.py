@@ -1,0 +1,138 @@
+"""What ranks documents: words, headings, meaning, who speaks, and what stands beside them.
+
+All steps are sums and factors of a few numbers a document, so that each can be recorded, shown and
+recomputed. What each is worth was measured (docs/benchmarks.md); none knows a name, a date or a topic.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import nlargest
+from typing import Final
+
+MILLION: Final = 1_000_000
+BEST_OF_A_CONVERSATION: Final = 3
+"""How many of its documents say how much a conversation is about a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How much each step counts, beside a lexical score of at most 1."""
+
+    heading: float = 0.6
+    """Of the best heading: date, title of the conversation, source."""
+    meaning: float = 0.8
+    """Of the cosine of the vectors."""
+    next_to: float = 0.4
+    """Of the score of the document before, and of the one after, in the conversation."""
+    near: float = 0.25
+    """Of the score of the second before and after."""
+    speaker: float = 1.8
+    """Factor of what the one speaker says whom a question names, or the user where it says "I"."""
+    conversation: float = 0.5
+    """Of the mean of the three best documents of a conversation."""
+    directive: float = 1.3
+    """Factor of what begins as a standing order: always, never, from now on."""
+    belief: float = 1.02
+    """Factor of knowledge that is believed: it decides near-ties."""
+    place: float = 0.01
+    """How much is lost for each step that a place is further away: it decides near-ties."""
+
+
+DEFAULT: Final = Weights()
+
+
+@dataclass(slots=True)
+class Player:
+    """A document in play; scores in millionths, `conversation` None where it has no neighbours."""
+
+    doc: int
+    conversation: tuple[str, str] | None = None
+    lexical: int = 0
+    heading: int = 0
+    meaning: int = 0
+    is_of_speaker: bool = False
+    is_directive: bool = False
+    is_believed: bool = False
+    distance: int = 0
+    """Of its place: 0 for the nearest anchor that is searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A document with its score and what each step brought, in millionths."""
+
+    doc: int
+    score: int
+    steps: Mapping[str, int] = field(default_factory=dict)
+
+
+def fuse(
+    players: Mapping[int, Player],
+    *,
+    next_to: Collection[tuple[int, int]] = (),
+    near: Collection[tuple[int, int]] = (),
+    weights: Weights = DEFAULT,
+) -> tuple[Ranked, ...]:
+    """Return the documents best first, ties by seq; scores are shares of the best.
+
+    `next_to` and `near` hold pairs of documents that stand beside, or one apart from, each other.
+    """
+    own = {doc: _own(player, weights) for doc, player in players.items()}
+    around = dict.fromkeys(players, 0.0)
+    for pairs, weight in ((next_to, weights.next_to), (near, weights.near)):
+        for one, other in pairs:
+            around[one] += weight * own[other]
+            around[other] += weight * own[one]
+    total = {doc: (own[doc] + around[doc]) * _factor(player, weights) for doc, player in players.items()}
+    together = _together(players, total, weights)
+    final = {doc: total[doc] + together.get(player.conversation, 0.0) for doc, player in players.items()}
+    best = max(final.values(), default=0.0) or 1.0
+    ranked = [
+        Ranked(
+            doc,
+            round(MILLION * final[doc] / best),
+            {
+                "lexical": player.lexical,
+                "heading": player.heading,
+                "meaning": player.meaning,
+                "neighbours": round(around[doc]),
+                "factor": round(MILLION * _factor(player, weights)),
+                "conversation": round(together.get(player.conversation, 0.0)),
+                "total": round(final[doc]),
+            },
+        )
+        for doc, player in players.items()
+    ]
+    return tuple(sorted(ranked, key=lambda one: (-one.score, one.doc)))
+
+
+def _own(player: Player, weights: Weights) -> float:
+    return player.lexical + weights.heading * player.heading + weights.meaning * max(0, player.meaning)
+
+
+def _factor(player: Player, weights: Weights) -> float:
+    factor = 1.0 - weights.place * player.distance
+    if player.is_of_speaker:
+        factor *= weights.speaker
+    if player.is_directive:
+        factor *= weights.directive
+    if player.is_believed:
+        factor *= weights.belief
+    return factor
+
+
+def _together(
+    players: Mapping[int, Player], total: Mapping[int, float], weights: Weights
+) -> dict[tuple[str, str] | None, float]:
+    scores: dict[tuple[str, str], list[float]] = {}
+    for doc, player in players.items():
+        if player.conversation is not None:
+            scores.setdefault(player.conversation, []).append(total[doc])
+    return {
+        conversation: weights.conversation * _mean(nlargest(BEST_OF_A_CONVERSATION, found))
+        for conversation, found in scores.items()
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / BEST_OF_A_CONVERSATION
