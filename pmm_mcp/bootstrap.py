@@ -13,6 +13,7 @@ from pmm_mcp.context.guidance import Guide
 from pmm_mcp.context.select import Selector
 from pmm_mcp.domain.admission import SecretsMode
 from pmm_mcp.domain.records import Call
+from pmm_mcp.embedders import Embedders
 from pmm_mcp.keys import Ed25519Signatures
 from pmm_mcp.ledger.sqlite.ledger import open_ledger
 from pmm_mcp.ledger.sqlite.others import NeighbouringLedgers
@@ -25,6 +26,7 @@ from pmm_mcp.retrieval.finder import Finder
 from pmm_mcp.retrieval.sqlite.around import SqliteSurroundings
 from pmm_mcp.retrieval.sqlite.lexical import FtsLexical
 from pmm_mcp.retrieval.sqlite.relevance import FtsRelevance
+from pmm_mcp.retrieval.vectors import VectorMeaning
 from pmm_mcp.services.adoption import AdoptionService
 from pmm_mcp.services.beliefs import BeliefService
 from pmm_mcp.services.boundary import Boundary
@@ -32,6 +34,7 @@ from pmm_mcp.services.cards.linking import LinkService
 from pmm_mcp.services.cards.making import CardService
 from pmm_mcp.services.cards.retrieving import RetrieveService
 from pmm_mcp.services.context import ContextService
+from pmm_mcp.services.embedding import EmbeddingService
 from pmm_mcp.services.facts import FactService
 from pmm_mcp.services.items import ItemService
 from pmm_mcp.services.knowledge.distilling import DistillService
@@ -99,6 +102,7 @@ class App:
     adoption: AdoptionService
     research: ResearchService
     facts: FactService
+    embedding: EmbeddingService
     beliefs: BeliefService
     reviewers: ReviewerService
     reviewing: ReviewService
@@ -118,10 +122,12 @@ def wire(
     clock: Clock,
     settings: Settings,
     signatures: Signatures,
+    embedders: Embedders,
 ) -> App:
     """Build the services on top of any ledger and any models."""
     boundary, lexical = Boundary(settings.secrets), FtsLexical()
-    finder, guide = Finder(lexical, SqliteSurroundings()), Guide(FtsRelevance(), lexical)
+    finder = Finder(lexical, SqliteSurroundings(), VectorMeaning(embedders))
+    guide = Guide(FtsRelevance(), lexical)
     turns = TurnService(
         ledger=ledger,
         selector=Selector(finder, guide),
@@ -163,6 +169,7 @@ def wire(
         adoption=AdoptionService(ledger, boundary),
         research=ResearchService(ledger, records),
         facts=FactService(ledger, boundary, clock),
+        embedding=EmbeddingService(ledger, embedders),
         beliefs=BeliefService(ledger),
         reviewers=ReviewerService(ledger, boundary, clock),
         reviewing=ReviewService(ledger, boundary, signatures, clock),
@@ -191,6 +198,7 @@ async def open_app(
     """
     clock, ids = clock or SystemClock(), ids or SystemIds()
     environment = os.environ if environment is None else environment
+    embedders = Embedders(settings.embedder)
     chosen = models
     if chosen is None:  # A script is a file, and read at once.
         chosen = await asyncio.to_thread(chat_models, settings, environment)
@@ -205,11 +213,13 @@ async def open_app(
             clock=clock,
             settings=settings,
             signatures=Ed25519Signatures(),
+            embedders=embedders,
         )
         try:
             yield app
         finally:
             await app.turns.aclose()
+            await embedders.aclose()
             if models is None and isinstance(chosen, Models):
                 await chosen.aclose()
 

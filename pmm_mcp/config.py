@@ -38,7 +38,7 @@ class Settings(BaseSettings):
 
     db: Path = Field(default=user_data_path("pmm-mcp") / "ledger.db")
     model: str = ""
-    embedder: str = "none"
+    embedder: str = "static"
     toolsets: str = "default"
     read_only: bool = False
     project_dir: str = ""

@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from pmm_mcp.domain.anchors import Place
 from pmm_mcp.domain.lease import Holder, Lease
 from pmm_mcp.domain.records import Call, Draft, Recorded
+from pmm_mcp.domain.vectors import Batch, Vector
 
 T = TypeVar("T")
 SqlValue = int | str | bytes | None
@@ -76,6 +77,10 @@ class Transaction(Asker, Protocol):
             TooLargeError: a body, or the number of events, is over its limit.
 
         """
+        ...
+
+    def keep_vectors(self, batch: Batch) -> None:
+        """Store vectors of documents; only beside the `embeddings_recorded` that says so."""
         ...
 
     def forget(self, seq: int, field: str) -> None:
@@ -308,6 +313,47 @@ class ChatModels(Protocol):
             ModelUnavailableError: there is no such provider, or it is not configured.
 
         """
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors; the same text has the same vector."""
+
+    @property
+    def name(self) -> str:
+        """Its kind and model: the name of the set its vectors belong to."""
+        ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """Return a vector a text.
+
+        Raises:
+            EmbedderUnavailableError: it cannot be used here, or not now.
+
+        """
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class Embedders(Protocol):
+    """Finds embedders."""
+
+    @property
+    def wanted(self) -> Embedder | None:
+        """What new vectors are made with; None for none.
+
+        Raises:
+            EmbedderUnavailableError: the settings name none that there is.
+
+        """
+        ...
+
+    def of_set(self, name: str) -> Embedder | None:
+        """Return what made a set of vectors; None when it is not here."""
         ...
 
 

@@ -69,7 +69,8 @@ class Selector:
         left = DOCUMENT_TOKENS
         for hit in found:
             cost = tokens_of(quoted(hit.passage))
-            if hit.doc in without or cost > left:
+            # What only stands beside a match is found by a search, and put before no model unasked.
+            if hit.doc in without or cost > left or hit.legs == ("beside",):
                 continue
             kept.append(hit)
             left -= cost

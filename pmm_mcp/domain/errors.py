@@ -129,6 +129,12 @@ class ModelUnavailableError(PmmError):
     code = "model_unavailable"
 
 
+class EmbedderUnavailableError(PmmError):
+    """The embedder of the settings, or of a set of vectors, cannot be used here."""
+
+    code = "embedder_unavailable"
+
+
 class ReadOnlyError(PmmError):
     """This server, or this file, takes no writes."""
 

@@ -72,6 +72,8 @@ WRITERS: Final[Mapping[str, frozenset[ActorKind]]] = {
     "rollback_resolved": _HUMAN,
     "fact_asserted": _DECIDES,
     "fact_ended": _DECIDES,
+    "embeddings_recorded": _RUNTIME,
+    "embedding_set_changed": _RUNTIME,
 }
 
 

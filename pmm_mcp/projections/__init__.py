@@ -9,6 +9,7 @@ from pmm_mcp.projections import (
     claims,
     commitments,
     counters,
+    embeddings,
     facts,
     imports,
     knowledge,
@@ -32,4 +33,5 @@ PROJECTIONS: Final[Mapping[str, Projection]] = {
     "places": places,
     "imports": imports,
     "citations": citations,
+    "embeddings": embeddings,
 }

@@ -173,13 +173,13 @@ def _document(
     occurred_at: str | None = None,
 ) -> Iterator[Change]:
     yield Increment(DOCUMENT_COUNTS, {"anchor": record.anchor}, "total")
-    words = record.texts[text]
-    if words is None:
-        return
     day = day_of(occurred_at or record.ts)
     yield from _headings(record, day=day)
     if speaker is not None:
         yield Increment(SPEAKERS, {"anchor": record.anchor, "speaker": speaker}, "total")
+    words = record.texts[text]
+    if words is None:
+        return
     yield Insert(
         DOCUMENTS,
         {

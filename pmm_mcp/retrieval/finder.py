@@ -9,12 +9,21 @@ from pmm_mcp.domain.tiers import ACTIVE
 from pmm_mcp.ports import View
 from pmm_mcp.retrieval.grammar import SearchText
 from pmm_mcp.retrieval.people import People, people_of
-from pmm_mcp.retrieval.ranking import DEFAULT, Player, Ranked, Weights, fuse
-from pmm_mcp.retrieval.scope import Filters, Found, Heading, Lexical, Meaning, Neighbour, Surroundings
+from pmm_mcp.retrieval.ranking import ALL, DEFAULT, Player, Ranked, Weights, fuse
+from pmm_mcp.retrieval.scope import (
+    Compared,
+    Filters,
+    Found,
+    Heading,
+    Lexical,
+    Meaning,
+    Neighbour,
+    Surroundings,
+)
 
 CANDIDATES: Final = 200
 """How many documents are looked at for their words."""
-SEEDS: Final = 100
+SEEDS: Final = 50
 """Of how many of them the neighbours come into play."""
 HEADINGS_OPENED: Final = 3
 """Of how many of the best headings the documents are looked at, whatever their words."""
@@ -27,6 +36,7 @@ class _Field:
 
     found: dict[int, Found]
     who: People
+    compared: Compared | None = None
     cosines: Mapping[int, int] = field(default_factory=dict)
     headings: Mapping[Heading, int] = field(default_factory=dict)
     beside: Sequence[Neighbour] = ()
@@ -44,10 +54,7 @@ class _Field:
                 doc,
                 (hit.anchor, hit.conversation) if hit.conversation else None,
                 lexical=hit.score,
-                heading=max(
-                    self.headings.get(Heading(hit.anchor, hit.conversation or "", hit.day), 0),
-                    self.headings.get(Heading(hit.anchor, "", "", doc), 0),
-                ),
+                heading=self._heading(hit) if self.headings else 0,
                 meaning=self.cosines.get(doc, 0),
                 is_of_speaker=bool(self.who.speaker) and hit.speaker == self.who.speaker,
                 is_directive=hit.passage[:16].lower().startswith(_DIRECTIVES),
@@ -57,13 +64,28 @@ class _Field:
             for doc, hit in self.found.items()
         }
 
+    def _heading(self, hit: Found) -> int:
+        shared = Heading(hit.anchor, hit.conversation or "", hit.day)
+        own = Heading(hit.anchor, "", "", hit.doc)
+        return max(self.headings.get(shared, 0), self.headings.get(own, 0))
+
     def pairs(self, distance: int) -> list[tuple[int, int]]:
-        """Return which of them stand so far from each other, each pair once."""
+        """Return which of them stand so far from each other, each pair once.
+
+        What stands one and two apart from a document on the same side stands beside each other.
+        """
+        stretches: dict[int, dict[int, int]] = {}
+        for one in self.beside:
+            side = 1 if one.neighbour > one.doc else -1
+            stretches.setdefault(one.doc, {0: one.doc})[side * one.distance] = one.neighbour
         return sorted(
             {
-                (min(one.doc, one.neighbour), max(one.doc, one.neighbour))
-                for one in self.beside
-                if one.distance == distance and one.doc in self.found and one.neighbour in self.found
+                (stretch[place], stretch[place + distance])
+                for stretch in stretches.values()
+                for place in stretch
+                if place + distance in stretch
+                and stretch[place] in self.found
+                and stretch[place + distance] in self.found
             }
         )
 
@@ -78,9 +100,15 @@ class Finder:
     weights: Weights = field(default=DEFAULT)
 
     async def find(
-        self, view: View, search: SearchText, *, anchors: Sequence[str] | None, filters: Filters
+        self,
+        view: View,
+        search: SearchText,
+        *,
+        anchors: Sequence[str] | None,
+        filters: Filters,
+        limit: int = ALL,
     ) -> tuple[Found, ...]:
-        """Return what is in play, best first, ties by seq; `anchors` None looks everywhere."""
+        """Return the best of what is in play, best first, ties by seq; `anchors` None looks everywhere."""
         if search.empty:
             return ()
         speakers = await self.around.speakers(view, anchors=anchors)
@@ -89,13 +117,15 @@ class Finder:
         asked = replace(search, terms=words) if words else search
         hits = await self.lexical.search(view, asked, anchors=anchors, filters=filters, limit=CANDIDATES)
         play = _Field({hit.doc: hit for hit in hits}, who)
+        if self.meaning is not None:
+            play.compared = await self.meaning.compared(view, search.text)
         # What must be there, or must not, only the words can say: then nothing joins them.
         if not (search.phrases or search.excluded):
             await self._join(view, play, asked, anchors=anchors, filters=filters)
-        if self.meaning is not None and play.found:
-            play.cosines = await self.meaning.cosines(view, search.text, docs=play.found)
+        if play.compared is not None:
+            play.cosines = play.compared.cosines(play.found)
         players = play.players(anchors)
-        ranked = fuse(players, next_to=play.pairs(1), near=play.pairs(2), weights=self.weights)
+        ranked = fuse(players, next_to=play.pairs(1), near=play.pairs(2), weights=self.weights, limit=limit)
         return tuple(_shown(play.found[one.doc], players[one.doc], one) for one in ranked)
 
     async def _join(
@@ -114,8 +144,8 @@ class Finder:
         opened = [one for one in play.headings if one.doc or one.conversation][:HEADINGS_OPENED]
         if opened:
             play.enter(await self.around.under(view, opened, anchors=anchors, filters=filters))
-        if self.meaning is not None:
-            nearest = await self.meaning.nearest(view, search.text)
+        if play.compared is not None:
+            nearest = await play.compared.nearest()
             new = nearest.keys() - play.found.keys()
             if new:
                 play.enter(await self.around.described(view, new, anchors=anchors, filters=filters))

@@ -10,6 +10,7 @@ from heapq import nlargest
 from typing import Final
 
 MILLION: Final = 1_000_000
+ALL: Final = 1_000
 BEST_OF_A_CONVERSATION: Final = 3
 """How many of its documents say how much a conversation is about a question."""
 
@@ -18,9 +19,9 @@ BEST_OF_A_CONVERSATION: Final = 3
 class Weights:
     """How much each step counts, beside a lexical score of at most 1."""
 
-    heading: float = 0.6
+    heading: float = 2.0
     """Of the best heading: date, title of the conversation, source."""
-    meaning: float = 0.8
+    meaning: float = 0.5
     """Of the cosine of the vectors."""
     next_to: float = 0.4
     """Of the score of the document before, and of the one after, in the conversation."""
@@ -59,7 +60,7 @@ class Player:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A document with its score and what each step brought, in millionths."""
+    """A document with its share of the best score, and what each step brought; all in millionths."""
 
     doc: int
     score: int
@@ -72,8 +73,9 @@ def fuse(
     next_to: Collection[tuple[int, int]] = (),
     near: Collection[tuple[int, int]] = (),
     weights: Weights = DEFAULT,
+    limit: int = ALL,
 ) -> tuple[Ranked, ...]:
-    """Return the documents best first, ties by seq; scores are shares of the best.
+    """Return the best documents, best first, ties by seq.
 
     `next_to` and `near` hold pairs of documents that stand beside, or one apart from, each other.
     """
@@ -87,23 +89,21 @@ def fuse(
     together = _together(players, total, weights)
     final = {doc: total[doc] + together.get(player.conversation, 0.0) for doc, player in players.items()}
     best = max(final.values(), default=0.0) or 1.0
-    ranked = [
-        Ranked(
-            doc,
-            round(MILLION * final[doc] / best),
-            {
-                "lexical": player.lexical,
-                "heading": player.heading,
-                "meaning": player.meaning,
-                "neighbours": round(around[doc]),
-                "factor": round(MILLION * _factor(player, weights)),
-                "conversation": round(together.get(player.conversation, 0.0)),
-                "total": round(final[doc]),
-            },
-        )
-        for doc, player in players.items()
-    ]
-    return tuple(sorted(ranked, key=lambda one: (-one.score, one.doc)))
+    scores = {doc: round(MILLION * score / best) for doc, score in final.items()}
+    order = sorted(scores, key=lambda doc: (-scores[doc], doc))[:limit]
+
+    def steps(player: Player) -> Mapping[str, int]:
+        return {
+            "lexical": player.lexical,
+            "heading": player.heading,
+            "meaning": player.meaning,
+            "neighbours": round(around[player.doc]),
+            "factor": round(MILLION * _factor(player, weights)),
+            "conversation": round(together.get(player.conversation, 0.0)),
+            "total": round(final[player.doc]),
+        }
+
+    return tuple(Ranked(doc, scores[doc], steps(players[doc])) for doc in order)
 
 
 def _own(player: Player, weights: Weights) -> float:

@@ -95,15 +95,23 @@ class Surroundings(Protocol):
         ...
 
 
+class Compared(Protocol):
+    """A question beside all documents that have vectors; cosines are in millionths."""
+
+    async def nearest(self) -> Mapping[int, int]:
+        """Return the documents nearest to it, wherever they are."""
+        ...
+
+    def cosines(self, docs: Collection[int]) -> Mapping[int, int]:
+        """Return how near documents are; those without a vector are absent."""
+        ...
+
+
 class Meaning(Protocol):
     """Compares what is asked with what documents mean, as far as they have vectors."""
 
-    async def nearest(self, view: View, text: str) -> Mapping[int, int]:
-        """Return the documents nearest to a text, wherever they are, with their cosines in millionths."""
-        ...
-
-    async def cosines(self, view: View, text: str, *, docs: Collection[int]) -> Mapping[int, int]:
-        """Return the cosines of documents with a text in millionths; those without a vector are absent."""
+    async def compared(self, view: View, text: str) -> Compared | None:
+        """Return a text beside the documents; None where no vectors serve."""
         ...
 
 

@@ -120,7 +120,11 @@ class SearchService:
         request = _request(given, call)
         async with self.ledger.reader.view() as view:
             found = await self.finder.find(
-                view, request.text, anchors=request.anchors, filters=request.filters
+                view,
+                request.text,
+                anchors=request.anchors,
+                filters=request.filters,
+                limit=request.offset + request.limit + 1,
             )
             page = [_item(hit) for hit in found[request.offset : request.offset + request.limit]]
             shown = fitting(page, bytes_max=RESULTS_BYTES, least=1)

@@ -12,7 +12,7 @@ from tests.ledger.conftest import Open
 from tests.ledgers import AGENT, evidence, kinds, note, notes, outcomes, roll_back
 
 
-@pytest.mark.parametrize("pages", range(73, 116, 3))
+@pytest.mark.parametrize("pages", range(79, 122, 3))
 async def test_a_full_disk_loses_nothing_acknowledged(tmp_path: Path, open_one: Open, pages: int) -> None:
     full = await open_one(settings=WriterSettings(max_page_count=pages))
     texts = [f"{n} {'word ' * 200}" for n in range(30)]

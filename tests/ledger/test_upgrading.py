@@ -26,6 +26,7 @@ def fail_half_way(db: sqlite3.Connection) -> None:
     db.execute("INSERT INTO nowhere VALUES (1)")
 
 
+NOW = len(MIGRATIONS)
 NEXT = Program(migrations=(*MIGRATIONS, add_a_table))
 FAILING = Program(migrations=(*MIGRATIONS, fail_half_way))
 
@@ -48,8 +49,8 @@ async def test_an_older_file_is_backed_up_and_migrated(open_one: Open, tmp_path:
 
     assert await notes(new) == ["a", "b"]
     assert (await new.verify(projections=True)).ok
-    assert await ask(tmp_path / "l.db", "SELECT schema_version FROM writer_lease") == [(2,)]
-    backup = tmp_path / "l.db.schema1.backup"
+    assert await ask(tmp_path / "l.db", "SELECT schema_version FROM writer_lease") == [(NOW + 1,)]
+    backup = tmp_path / f"l.db.schema{NOW}.backup"
     assert await ask(backup, "SELECT COUNT(*) FROM events") == [(2,)]
     assert backup.stat().st_mode & 0o077 == 0
 
@@ -67,7 +68,7 @@ async def test_a_running_older_program_stops_writing_and_goes_on_reading(open_on
 async def test_a_newer_file_is_refused(open_one: Open) -> None:
     await (await open_one(program=NEXT)).aclose()
 
-    with pytest.raises(ProgramTooOldError, match="schema 2, this program knows 1"):
+    with pytest.raises(ProgramTooOldError, match=f"schema {NOW + 1}, this program knows {NOW}"):
         await open_one()
 
 
@@ -78,11 +79,11 @@ async def test_a_migration_that_fails_changes_nothing(open_one: Open, tmp_path: 
     with pytest.raises(LedgerUnavailableError, match="nowhere"):
         await open_one(program=FAILING)
 
-    assert await ask(tmp_path / "l.db", "SELECT schema_version FROM writer_lease") == [(1,)]
+    assert await ask(tmp_path / "l.db", "SELECT schema_version FROM writer_lease") == [(NOW,)]
     await old.write(note("b"), call=AGENT)
     new = await open_one(program=NEXT)
     assert await notes(new) == ["a", "b"]
-    assert await ask(tmp_path / "l.db.schema1.backup", "SELECT COUNT(*) FROM events") == [(3,)]
+    assert await ask(tmp_path / f"l.db.schema{NOW}.backup", "SELECT COUNT(*) FROM events") == [(3,)]
 
 
 async def test_a_migration_waits_for_whoever_writes(open_one: Open) -> None:
@@ -96,5 +97,5 @@ async def test_a_migration_waits_for_whoever_writes(open_one: Open) -> None:
 async def test_a_fresh_file_gets_the_newest_schema_at_once(open_one: Open, tmp_path: Path) -> None:
     await open_one(program=NEXT)
 
-    assert await ask(tmp_path / "l.db", "SELECT schema_version FROM writer_lease") == [(2,)]
+    assert await ask(tmp_path / "l.db", "SELECT schema_version FROM writer_lease") == [(NOW + 1,)]
     assert [name for name in os.listdir(tmp_path) if "backup" in name] == []

@@ -89,8 +89,21 @@ class Case:
 ONE_MORE = ("add", "document_counts", {"anchor": "here"}, "total", 1)
 
 
+def heading(term: str, *, doc: int = 0) -> Row:
+    """What a document may be asked by: what its conversation's day has in common, or its own source."""
+    place = {"conversation": "", "day": ""} if doc else {"conversation": "talk", "day": TS[:10]}
+    return "add", "headings", {"term": term, "anchor": "here", **place, "doc": doc}, "total", 1
+
+
+def speaker(name: str) -> Row:
+    return "add", "speakers", {"anchor": "here", "speaker": name}, "total", 1
+
+
+AROUND = tuple(map(heading, ("1", "january", "2026", "talk")))
+
+
 def document(kind: str, **more: str) -> Row:
-    common = {"doc": 7, "kind": kind, "anchor": "here", "conversation": "talk", "ts": TS}
+    common = {"doc": 7, "kind": kind, "anchor": "here", "conversation": "talk", "ts": TS, "day": TS[:10]}
     return "insert", "documents", common | more
 
 
@@ -148,14 +161,26 @@ CASES = (
         project=memory.project,
         event=UserMessage(),
         texts={"prompt": "why?"},
-        expected=(ONE_MORE, document("message", speaker="user"), ("index", 7, ("why?",))),
+        expected=(
+            ONE_MORE,
+            *AROUND,
+            speaker("user"),
+            document("message", speaker="user"),
+            ("index", 7, ("why?",)),
+        ),
     ),
     Case(
         name="a_reply_is_a_document",
         project=memory.project,
         event=AssistantMessage(),
         texts={"reply": "so."},
-        expected=(ONE_MORE, document("message", speaker="assistant"), ("index", 7, ("so.",))),
+        expected=(
+            ONE_MORE,
+            *AROUND,
+            speaker("assistant"),
+            document("message", speaker="assistant"),
+            ("index", 7, ("so.",)),
+        ),
     ),
     Case(
         name="a_quotation_is_none",
@@ -204,6 +229,8 @@ CASES = (
                 },
             ),
             ONE_MORE,
+            *AROUND,
+            speaker("Ann"),
             document(
                 "evidence",
                 speaker="Ann",
@@ -215,6 +242,26 @@ CASES = (
             ("index", 7, ("c",)),
             ("insert", "labels", {"doc": 7, "label": "a"}),
             ("insert", "labels", {"doc": 7, "label": "b"}),
+        ),
+    ),
+    Case(
+        name="what_a_source_is_called_belongs_to_its_document_alone",
+        project=lambda record: (one for one in memory.project(record) if isinstance(one, Increment)),
+        event=EvidenceRecorded(occurred_at="2025-05-08T10:00:00.000000Z"),
+        texts={"content": "c", "source": "db/pool.py"},
+        expected=(
+            ONE_MORE,
+            *(
+                (
+                    "add",
+                    "headings",
+                    {"term": term, "anchor": "here", "conversation": "talk", "day": "2025-05-08", "doc": 0},
+                    "total",
+                    1,
+                )
+                for term in ("8", "may", "2025", "talk")
+            ),
+            *(heading(term, doc=7) for term in ("db", "pool", "py")),
         ),
     ),
     Case(
@@ -239,6 +286,7 @@ CASES = (
                 },
             ),
             ONE_MORE,
+            *AROUND,
         ),
     ),
     *(
@@ -267,6 +315,7 @@ CASES = (
                     | ({"blob": blob} if blob else {}),
                 ),
                 ONE_MORE,
+                *AROUND,
             ),
         )
         for origin, source_event, blob, key in (
@@ -286,6 +335,7 @@ CASES = (
             ("update", "evidence", {"evidence": 3}, {"withdrawn_at": 7, "content_hash": None}),
             ("delete", "documents", {"doc": 3}),
             ("delete", "labels", {"doc": 3}),
+            ("delete", "headings", {"doc": 3}),
             ("unindex", 3),
             ("add", "document_counts", {"anchor": "here"}, "total", -1),
         ),
@@ -302,35 +352,35 @@ CASES = (
         project=memory.project,
         event=ClaimAccepted(type="fact", domain="build"),
         texts={"subject": "s", "payload": "{}"},
-        expected=(ONE_MORE, document("claim", domain="build"), ("index", 7, ("{}",))),
+        expected=(ONE_MORE, *AROUND, document("claim", domain="build"), ("index", 7, ("{}",))),
     ),
     Case(
         name="a_promise_is_a_document",
         project=memory.project,
         event=CommitmentOpened(origin="model"),
         texts={"commitment": "x"},
-        expected=(ONE_MORE, document("commitment"), ("index", 7, ("x",))),
+        expected=(ONE_MORE, *AROUND, document("commitment"), ("index", 7, ("x",))),
     ),
     Case(
         name="a_reflection_is_a_document",
         project=memory.project,
         event=Reflection(origin="model"),
         texts={"reflection": "x"},
-        expected=(ONE_MORE, document("reflection"), ("index", 7, ("x",))),
+        expected=(ONE_MORE, *AROUND, document("reflection"), ("index", 7, ("x",))),
     ),
     Case(
         name="a_summary_is_a_document",
         project=memory.project,
         event=SummaryUpdated(origin="runtime"),
         texts={"summary": "x"},
-        expected=(ONE_MORE, document("reflection"), ("index", 7, ("x",))),
+        expected=(ONE_MORE, *AROUND, document("reflection"), ("index", 7, ("x",))),
     ),
     Case(
         name="a_lifetime_memory_is_a_document",
         project=memory.project,
         event=LifetimeMemory(),
         texts={"memory": "x"},
-        expected=(ONE_MORE, document("reflection"), ("index", 7, ("x",))),
+        expected=(ONE_MORE, *AROUND, document("reflection"), ("index", 7, ("x",))),
     ),
     Case(
         name="a_removed_text_takes_its_document_along",
@@ -341,6 +391,7 @@ CASES = (
             ("update", "evidence", {"evidence": 3}, {"content_hash": None, "redacted_at": 7}),
             ("delete", "documents", {"doc": 3}),
             ("delete", "labels", {"doc": 3}),
+            ("delete", "headings", {"doc": 3}),
             ("unindex", 3),
             ("add", "document_counts", {"anchor": "there"}, "total", -1),
         ),
@@ -352,6 +403,7 @@ CASES = (
         texts={"reason": "r"},
         expected=(
             ("update", "documents", {"doc": 3}, {"source": None}),
+            ("delete", "headings", {"doc": 3}),
             ("update", "evidence", {"evidence": 3}, {"source": None}),
         ),
     ),

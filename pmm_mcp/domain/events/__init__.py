@@ -10,6 +10,7 @@ from pmm_mcp.domain.events.knowledge import KnowledgeEvent
 from pmm_mcp.domain.events.ledger import LedgerEvent
 from pmm_mcp.domain.events.memory import MemoryEvent
 from pmm_mcp.domain.events.mind import MindEvent
+from pmm_mcp.domain.events.retrieval import RetrievalEvent
 from pmm_mcp.domain.events.review import ReviewEvent
 from pmm_mcp.domain.events.turn import TurnEvent
 
@@ -22,6 +23,7 @@ Event = (
     | CardEvent
     | ReviewEvent
     | AdoptionEvent
+    | RetrievalEvent
 )
 
 EVENT_TYPES: Final[Mapping[str, type[EventBody]]] = {

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from pmm_mcp.ledger.sqlite import vectors
 from pmm_mcp.ledger.sqlite.documents import Documents
 from pmm_mcp.projections.changes import (
     Change,
@@ -24,6 +25,7 @@ class ChangeWriter:
 
     def __init__(self, db: sqlite3.Connection, *, prefix: str = "") -> None:
         """Take the connection of whoever owns the transaction."""
+        self._db = db
         self._execute = db.cursor().execute
         self._prefix = prefix
         self._apply_one: Mapping[type[Change], Callable[[Any], None]] = {
@@ -63,6 +65,7 @@ class ChangeWriter:
 
     def _unindex(self, change: Unindex) -> None:
         self.documents.remove(change.key)
+        vectors.forget(self._db, change.key)
 
 
 class BulkWriter(ChangeWriter):
@@ -99,6 +102,9 @@ class BulkWriter(ChangeWriter):
     def _delete(self, change: Delete) -> None:
         self._flush_rows()
         super()._delete(change)
+
+    def _unindex(self, change: Unindex) -> None:
+        self.documents.remove(change.key)  # Its vectors went when that happened.
 
     def _flush_rows(self) -> None:
         for sql, rows in self._rows.items():

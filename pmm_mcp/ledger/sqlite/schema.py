@@ -80,6 +80,18 @@ CREATE VIRTUAL TABLE {prefix}passages_fts USING fts5(
 );
 """
 
+_VECTORS: Final = """
+CREATE TABLE vectors (
+    set_name TEXT NOT NULL,
+    from_seq INTEGER NOT NULL,
+    to_seq INTEGER NOT NULL,
+    docs BLOB NOT NULL,
+    scales BLOB NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (set_name, to_seq)
+) STRICT;
+"""
+
 WITH_DOCUMENTS: Final = "memory"
 """The projection whose documents become passages."""
 INDEX: Final = "passages_fts"
@@ -101,7 +113,11 @@ def _create(db: sqlite3.Connection) -> None:
     run_script(db, _FIRST)
 
 
-MIGRATIONS: Final[Sequence[Migration]] = (_create,)
+def _with_vectors(db: sqlite3.Connection) -> None:
+    run_script(db, _VECTORS)
+
+
+MIGRATIONS: Final[Sequence[Migration]] = (_create, _with_vectors)
 """Step n makes schema n+1 of schema n. Steps are only ever added."""
 
 

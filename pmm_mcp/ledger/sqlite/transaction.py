@@ -13,6 +13,8 @@ from pmm_mcp.domain.mapping import encode
 from pmm_mcp.domain.policy import check_writer
 from pmm_mcp.domain.records import Call, Draft, Recorded
 from pmm_mcp.domain.times import timestamp
+from pmm_mcp.domain.vectors import Batch
+from pmm_mcp.ledger.sqlite import vectors
 from pmm_mcp.ledger.sqlite.changes import ChangeWriter
 from pmm_mcp.ledger.sqlite.faults import in_our_words
 from pmm_mcp.ports import IdSource, Query
@@ -116,6 +118,13 @@ class SqliteTransaction:
         self._db.execute("UPDATE writer_lease SET redacting = 1")
         self._db.execute("DELETE FROM event_text WHERE seq = ? AND field = ?", (seq, field))
         self._db.execute("UPDATE writer_lease SET redacting = 0")
+
+    def keep_vectors(self, batch: Batch) -> None:
+        """Store vectors of documents; only beside the `embeddings_recorded` that says so."""
+        self.check_open()
+        if not any(getattr(record.event, "digest", None) == batch.digest for record in self._appended):
+            raise ValueError("no event of this write says that these vectors are recorded")
+        vectors.keep(self._db, batch)
 
     def end(self) -> None:
         """Allow nothing more: the job is over."""
