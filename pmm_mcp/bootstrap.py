@@ -141,6 +141,7 @@ def wire(
             output_tokens=settings.output_budget_tokens,
         ),
     )
+    embedding = EmbeddingService(ledger, embedders)
     distilling = DistillService(ledger, boundary, lexical)
     records = RecordService(ledger, boundary, lexical, CheckoutFiles())
     return App(
@@ -148,11 +149,11 @@ def wire(
         places=places,
         clock=clock,
         settings=settings,
-        status=StatusService(ledger, turns, models, settings.chosen_toolsets()),
+        status=StatusService(ledger, turns, models, embedding, settings.chosen_toolsets()),
         records=records,
         withdrawing=WithdrawService(ledger, boundary),
         placing=PlaceService(ledger),
-        search=SearchService(ledger, finder),
+        search=SearchService(ledger, finder, embedding),
         context=ContextService(ledger, guide),
         items=ItemService(ledger, turns),
         turns=turns,
@@ -169,7 +170,7 @@ def wire(
         adoption=AdoptionService(ledger, boundary),
         research=ResearchService(ledger, records),
         facts=FactService(ledger, boundary, clock),
-        embedding=EmbeddingService(ledger, embedders),
+        embedding=embedding,
         beliefs=BeliefService(ledger),
         reviewers=ReviewerService(ledger, boundary, clock),
         reviewing=ReviewService(ledger, boundary, signatures, clock),

@@ -1,14 +1,28 @@
 """What has vectors, and what waits for them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pmm_mcp.domain.vectors import Batch
 from pmm_mcp.ports import Query, Row
 from pmm_mcp.queries.rows import column, number, scalar
 
+PENDING_COUNTED: Final = 100_000
 PASSAGES_EMBEDDED: Final = 12
 """How many passages of a document its vector says; the rest is found by its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Which set serves, up to where the wanted one reaches, and how many documents wait behind that.
+
+    `pending` is counted no further than `PENDING_COUNTED`.
+    """
+
+    active: str | None
+    to_seq: int
+    pending: int
 
 
 def active_set() -> Query[str | None]:
@@ -21,19 +35,24 @@ def watermark(name: str) -> Query[int]:
     return Query("SELECT MAX(to_seq) FROM embedded WHERE set_name = :name", {"name": name}, number)
 
 
+def reach(wanted: str) -> Query[Reach]:
+    """Ask how far a set of vectors reaches."""
+    return Query(
+        "SELECT a.set_name, w.to_seq, (SELECT COUNT(*) FROM (SELECT 1 FROM documents "
+        f"WHERE doc > w.to_seq AND kind <> 'card' LIMIT {PENDING_COUNTED})) FROM "
+        "(SELECT (SELECT set_name FROM embedding_sets ORDER BY since DESC LIMIT 1) AS set_name) AS a, "
+        "(SELECT COALESCE(MAX(to_seq), 0) AS to_seq FROM embedded WHERE set_name = :wanted) AS w",
+        {"wanted": wanted},
+        lambda rows: Reach(*rows[0]),
+    )
+
+
 def pending(*, after: int, limit: int) -> Query[tuple[int, ...]]:
     """Ask for the next documents behind a seq; cards have no vectors, for they are found by evidence."""
     return Query(
         "SELECT doc FROM documents WHERE doc > :after AND kind <> 'card' ORDER BY doc LIMIT :limit",
         {"after": after, "limit": limit},
         column,
-    )
-
-
-def pending_total(*, after: int) -> Query[int]:
-    """Ask how many documents wait behind a seq."""
-    return Query(
-        "SELECT COUNT(*) FROM documents WHERE doc > :after AND kind <> 'card'", {"after": after}, number
     )
 
 

@@ -20,6 +20,12 @@ def opening(settings: Settings, *, role: str, **parts: Any) -> Opener:
     async def opened() -> "AsyncGenerator[App, None]":
         bootstrap = await asyncio.to_thread(import_module, "pmm_mcp.bootstrap")
         async with bootstrap.open_app(settings, role=role, **parts) as app:
-            yield app
+            embedding = None if settings.read_only else asyncio.create_task(app.embedding.run())
+            try:
+                yield app
+            finally:
+                if embedding is not None:
+                    embedding.cancel()
+                    await asyncio.wait({embedding})
 
     return opened

@@ -9,7 +9,7 @@ from pmm_mcp.domain.errors import EmbedderUnavailableError, PmmError
 from pmm_mcp.domain.events.retrieval import EmbeddingSetChanged, EmbeddingsRecorded
 from pmm_mcp.domain.records import Actor, Call, Draft
 from pmm_mcp.domain.vectors import Batch, batch_of
-from pmm_mcp.ports import Embedder, Embedders, Ledger, Progress, Transaction
+from pmm_mcp.ports import Embedder, Embedders, Ledger, Progress, Transaction, View
 from pmm_mcp.queries import embeddings
 
 BATCH: Final = 256
@@ -22,21 +22,20 @@ LOOK_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Which set of vectors serves, which is being made, and how many documents have none of the latter."""
+    """Which set of vectors serves, which is wanted, and how many documents have none of the latter yet."""
 
-    active: str | None
-    wanted: str | None
-    pending: int
+    active: str | None = None
+    wanted: str | None = None
+    pending: int = 0
     problem: str = ""
 
     @property
     def degraded(self) -> str | None:
         """Why meaning plays no part in a search, or not yet for everything."""
-        if self.problem:
-            return self.problem
-        return (
-            "embedding" if self.wanted is not None and (self.pending or self.active != self.wanted) else None
+        is_behind = self.wanted is not None and (
+            self.pending > BATCH or self.active not in (self.wanted, None)
         )
+        return self.problem or ("embedding" if is_behind else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +45,16 @@ class EmbeddingService:
     ledger: Ledger
     embedders: Embedders
 
-    async def coverage(self) -> Coverage:
+    async def coverage(self, view: View) -> Coverage:
         """Return how far the vectors reach."""
         try:
-            wanted, problem = self.embedders.wanted, ""
+            wanted = self.embedders.wanted
         except EmbedderUnavailableError as error:
-            wanted, problem = None, error.code
-        async with self.ledger.reader.view() as view:
-            active = await view.ask(embeddings.active_set())
-            if wanted is None:
-                return Coverage(active, None, 0, problem)
-            after = await view.ask(embeddings.watermark(wanted.name))
-            return Coverage(active, wanted.name, await view.ask(embeddings.pending_total(after=after)))
+            return Coverage(problem=error.code)
+        if wanted is None:
+            return Coverage()
+        reach = await view.ask(embeddings.reach(wanted.name))
+        return Coverage(reach.active, wanted.name, reach.pending)
 
     async def catch_up(self, *, progress: Progress | None = None) -> int:
         """Give vectors to every document that has none of the wanted set; return how many got one.
@@ -69,7 +66,8 @@ class EmbeddingService:
         embedder = self.embedders.wanted
         if embedder is None:
             return 0
-        total = (await self.coverage()).pending if progress is not None else 0
+        async with self.ledger.reader.view() as view:
+            total = (await self.coverage(view)).pending
         done = 0
         while count := await self._step(embedder, least=1):
             done += count

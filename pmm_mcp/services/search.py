@@ -21,6 +21,7 @@ from pmm_mcp.queries import counters, events, memory
 from pmm_mcp.retrieval.finder import Finder
 from pmm_mcp.retrieval.grammar import SearchText, parse, with_words
 from pmm_mcp.retrieval.scope import Filters, Found
+from pmm_mcp.services.embedding import EmbeddingService
 from pmm_mcp.services.results import Part, Result
 
 KINDS: Final = ("message", "evidence", "claim", "commitment", "reflection", "knowledge")
@@ -109,6 +110,7 @@ class SearchService:
 
     ledger: Ledger
     finder: Finder
+    embedding: EmbeddingService
 
     async def search(self, given: SearchInput, *, call: Call) -> SearchResult:
         """Return the best documents visible from the place of the call. Any string is a query.
@@ -135,6 +137,7 @@ class SearchService:
                     anchors=list(request.anchors or ("*",)),
                     documents=await view.ask(counters.documents(request.anchors)),
                 ),
+                degraded=(await self.embedding.coverage(view)).degraded,
                 next_cursor=str(end) if shown and len(found) > end else None,
                 notice=await _notice(view, request, found),
                 head=await view.ask(events.head()),

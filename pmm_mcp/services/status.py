@@ -13,6 +13,7 @@ from pmm_mcp.ports import ChatModels, Ledger, View
 from pmm_mcp.queries import commitments, counters, events, knowledge, memory, reviews
 from pmm_mcp.queries.knowledge import Listing
 from pmm_mcp.queries.plans import carried_out
+from pmm_mcp.services.embedding import Coverage, EmbeddingService
 from pmm_mcp.services.places import changed_from, notice_of
 from pmm_mcp.services.results import Part, Result
 from pmm_mcp.services.turn import TurnService
@@ -92,6 +93,7 @@ class StatusService:
     ledger: Ledger
     turns: TurnService
     models: ChatModels
+    embedding: EmbeddingService
     toolsets: tuple[str, ...] = ()
 
     async def status(self, *, call: Call, brief: bool = True) -> StatusResult:
@@ -105,6 +107,7 @@ class StatusService:
             text = await _wake_up(view, call, head, awaiting)
             counts = await view.ask(counters.by_kind())
             known = await view.ask(reviews.reviewers())
+            vectors = await self.embedding.coverage(view)
         notices = [call.place.notice, notice_of(was), self.turns.take_finished() or ""]
         result = StatusResult(
             version=__version__,
@@ -148,11 +151,18 @@ class StatusService:
                 ],
                 "identity": [],
                 "model": self.models.default,
-                "embedder": "none",
+                "embedder": _embedder(vectors),
                 "toolsets": list(self.toolsets),
-                "degraded": state.degraded or None,
+                "degraded": state.degraded or vectors.degraded,
             }
         )
+
+
+def _embedder(vectors: Coverage) -> str:
+    """Say what gives vectors, and how far that is."""
+    if vectors.wanted is None:
+        return "none"
+    return f"{vectors.wanted}, {vectors.pending} waiting" if vectors.pending else vectors.wanted
 
 
 def _named(lease: Lease) -> str | None:
