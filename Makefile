@@ -7,10 +7,10 @@ STAMP := $(VENV)/.installed
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench conformance torture docs clean
+.PHONY: help demo test check format bench bench-retrieval conformance torture docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(STAMP) ## run the example: a short life of one memory, no model and no network needed
 	$(BIN)/python examples/demo.py
@@ -30,6 +30,9 @@ format: $(STAMP) ## format the code and mend what lint can mend
 
 bench: $(STAMP) ## measure speed and size; prints a table, writes .bench/*.json
 	$(BIN)/pytest tests/bench -m bench -s --timeout=0
+
+bench-retrieval: $(STAMP) ## measure what is found; prints a table, writes .bench/*.jsonl with every question
+	$(BIN)/pytest tests/bench/test_finding.py -m finding -s --timeout=0
 
 conformance: $(STAMP) ## run the protocol's own conformance suite (needs Node and npm)
 	bash tests/conformance/run.sh

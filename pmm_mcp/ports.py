@@ -327,6 +327,11 @@ class Embedder(Protocol):
     @property
     def dimensions(self) -> int: ...
 
+    @property
+    def weight(self) -> float:
+        """How much a cosine of its vectors counts, beside a lexical score of at most 1."""
+        ...
+
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Return a vector a text.
 

@@ -3,6 +3,8 @@
 from typing import Final
 
 from pmm_mcp.domain.errors import EmbedderUnavailableError
+from pmm_mcp.embedders.minilm import HINT as MINILM_HINT
+from pmm_mcp.embedders.minilm import MiniLmEmbedder
 from pmm_mcp.embedders.static import StaticEmbedder
 from pmm_mcp.ports import Embedder
 
@@ -52,6 +54,10 @@ class Embedders:
     def _made(self, kind: str) -> Embedder:
         if kind == STATIC:
             return StaticEmbedder()
+        if kind == MINILM and MiniLmEmbedder.is_there():
+            return MiniLmEmbedder()
+        if kind == MINILM:
+            raise EmbedderUnavailableError("the embedder minilm is not installed", hint=MINILM_HINT)
         raise EmbedderUnavailableError(
             f"there is no embedder {kind[:40]!r}",
             hint=f"Set PMM_MCP_EMBEDDER to {STATIC}, {MINILM} or {NONE}.",

@@ -33,6 +33,7 @@ class StaticEmbedder:
 
     name = f"static:wordllama-{DIMENSIONS}"
     dimensions = DIMENSIONS
+    weight = 0.5
 
     @staticmethod
     def is_there() -> bool:

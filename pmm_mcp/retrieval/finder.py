@@ -48,6 +48,7 @@ class _Field:
 
     def players(self, anchors: Sequence[str] | None) -> dict[int, Player]:
         """Return what ranks them."""
+        worth = 0.0 if self.compared is None else self.compared.weight
         distance = {anchor: n for n, anchor in enumerate(anchors or ())}
         return {
             doc: Player(
@@ -55,7 +56,7 @@ class _Field:
                 (hit.anchor, hit.conversation) if hit.conversation else None,
                 lexical=hit.score,
                 heading=self._heading(hit) if self.headings else 0,
-                meaning=self.cosines.get(doc, 0),
+                meaning=round(worth * self.cosines.get(doc, 0)),
                 is_of_speaker=bool(self.who.speaker) and hit.speaker == self.who.speaker,
                 is_directive=hit.passage[:16].lower().startswith(_DIRECTIVES),
                 is_believed=hit.status in ACTIVE,

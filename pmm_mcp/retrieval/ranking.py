@@ -21,8 +21,8 @@ class Weights:
 
     heading: float = 2.0
     """Of the best heading: date, title of the conversation, source."""
-    meaning: float = 0.5
-    """Of the cosine of the vectors."""
+    meaning: float = 1.0
+    """Of the cosine of the vectors, beside what their embedder is worth."""
     next_to: float = 0.4
     """Of the score of the document before, and of the one after, in the conversation."""
     near: float = 0.25

@@ -98,6 +98,11 @@ class Surroundings(Protocol):
 class Compared(Protocol):
     """A question beside all documents that have vectors; cosines are in millionths."""
 
+    @property
+    def weight(self) -> float:
+        """How much a cosine counts, beside a lexical score of at most 1."""
+        ...
+
     async def nearest(self) -> Mapping[int, int]:
         """Return the documents nearest to it, wherever they are."""
         ...

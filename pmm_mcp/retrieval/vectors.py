@@ -142,7 +142,7 @@ class VectorMeaning:
             asked = await self._vector(embedder, text)
         except EmbedderUnavailableError:  # The words still find; the status says what is missing.
             return None
-        return VectorsCompared(await self._loaded(view, embedder), asked)
+        return VectorsCompared(await self._loaded(view, embedder), asked, embedder.weight)
 
     async def _vector(self, embedder: Embedder, text: str) -> Vector:
         key = embedder.name, text
@@ -172,6 +172,7 @@ class VectorsCompared:
 
     index: VectorIndex
     asked: Vector
+    weight: float
 
     async def nearest(self) -> Mapping[int, int]:
         """Return the documents nearest to it, wherever they are, with their cosines in millionths."""

@@ -6,16 +6,18 @@ The data is CC BY-NC and is read from beside the project; it is never copied int
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from tests.bench.finding import Memory, Question
 from tests.bench.report import ROOT
 
 PATH: Final = ROOT.parent / "shared" / "data" / "locomo10.json"
-HEADLINE: Final = (1, 2, 3, 4)
+HEADLINE: Final = frozenset({"1", "2", "3", "4"})
 """The categories of the headline figure; 5 asks what was never said."""
+HELD_OUT: Final = frozenset(f"dialogue-{n}" for n in range(5, 10))
+"""Nothing was tuned on these."""
 
 # Some evidence names are misspelt: D8:6; D9:17, D:11:26, D30:05.
 _TURN: Final = re.compile(r"D:?(\d+):0*(\d+)")
@@ -24,59 +26,36 @@ _MONTHS: Final = ("January", "February", "March", "April", "May", "June", "July"
                   "October", "November", "December")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """What one person said; `name` is how questions cite it."""
-
-    dialogue: int
-    name: str
-    session: str
-    speaker: str
-    text: str
-    occurred_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question about one dialogue, and the turns that answer it."""
-
-    dialogue: int
-    text: str
-    category: int
-    gold: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Locomo:
-    """The whole set."""
-
-    turns: Sequence[Turn]
-    questions: Sequence[Question]
-
-
-def load(path: Path = PATH) -> Locomo:
+def load(path: Path = PATH) -> tuple[Sequence[Memory], Sequence[Question]]:
     """Read the set; questions whose evidence is nowhere are left out."""
     dialogues: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     turns = [turn for n, one in enumerate(dialogues) for turn in _turns(n, one["conversation"])]
-    known = {(turn.dialogue, turn.name) for turn in turns}
+    known = {(turn.space, turn.name) for turn in turns}
     questions: list[Question] = []
     for n, one in enumerate(dialogues):
+        space = f"dialogue-{n}"
         for asked in one["qa"]:
-            gold = {f"D{a}:{b}" for said in asked["evidence"] for a, b in _TURN.findall(said)}
-            gold = {name for name in gold if (n, name) in known}
+            names = {f"D{a}:{b}" for said in asked["evidence"] for a, b in _TURN.findall(said)}
+            gold = frozenset(name for name in names if (space, name) in known)
             if gold:
-                questions.append(Question(n, asked["question"], asked["category"], frozenset(gold)))
-    return Locomo(turns, questions)
+                text, group = asked["question"], str(asked["category"])
+                questions.append(Question(text=text, space=space, gold=gold, group=group))
+    return turns, questions
 
 
-def _turns(dialogue: int, conversation: Mapping[str, Any]) -> Iterator[Turn]:
+def _turns(dialogue: int, conversation: Mapping[str, Any]) -> Iterator[Memory]:
     number = 1
     while f"session_{number}_date_time" in conversation:
         when = _instant(conversation[f"session_{number}_date_time"])
         for said in conversation.get(f"session_{number}", ()):
             photo = f" [photo: {said['blip_caption']}]" if said.get("blip_caption") else ""
-            yield Turn(
-                dialogue, said["dia_id"], f"session {number}", said["speaker"], said["text"] + photo, when
+            yield Memory(
+                name=said["dia_id"],
+                text=said["text"] + photo,
+                space=f"dialogue-{dialogue}",
+                speaker=said["speaker"],
+                occurred_at=when,
+                conversation=f"session {number}",
             )
         number += 1
 
