@@ -46,6 +46,7 @@ from pmm_mcp.services.ledger import LedgerService
 from pmm_mcp.services.places import PlaceService, note_place
 from pmm_mcp.services.record import RecordService
 from pmm_mcp.services.research import ResearchService
+from pmm_mcp.services.retrieval import RetrievalService
 from pmm_mcp.services.reviewers import ReviewerService
 from pmm_mcp.services.reviewing import ReviewService
 from pmm_mcp.services.search import SearchService
@@ -103,6 +104,7 @@ class App:
     research: ResearchService
     facts: FactService
     embedding: EmbeddingService
+    retrieval: RetrievalService
     beliefs: BeliefService
     reviewers: ReviewerService
     reviewing: ReviewService
@@ -171,6 +173,7 @@ def wire(
         research=ResearchService(ledger, records),
         facts=FactService(ledger, boundary, clock),
         embedding=embedding,
+        retrieval=RetrievalService(ledger),
         beliefs=BeliefService(ledger),
         reviewers=ReviewerService(ledger, boundary, clock),
         reviewing=ReviewService(ledger, boundary, signatures, clock),

@@ -36,6 +36,10 @@ class Pack:
 
     head: int
     found: Sequence[Found] = ()
+    passed_over: Sequence[Found] = ()
+    """The best of what was looked at, and is not shown."""
+    vectors: str | None = None
+    """The set of vectors that served."""
     pairs: Sequence[Pair] = ()
     commitments: Sequence[Commitment] = ()
     failures: Sequence[Failure] = field(default=())

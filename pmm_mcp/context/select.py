@@ -9,7 +9,7 @@ from pmm_mcp.context.pack import Failure, Pack
 from pmm_mcp.context.quoting import quoted, tokens_of
 from pmm_mcp.domain.anchors import Anchor, Place
 from pmm_mcp.ports import View
-from pmm_mcp.queries import commitments, events, turns
+from pmm_mcp.queries import commitments, embeddings, events, turns
 from pmm_mcp.queries.memory import DOCUMENT_PREFIX
 from pmm_mcp.retrieval.finder import Finder
 from pmm_mcp.retrieval.grammar import plain
@@ -17,6 +17,8 @@ from pmm_mcp.retrieval.scope import Filters, Found
 
 PAIRS: Final = 3
 DOCUMENTS_MAX: Final = 8
+CANDIDATES_KEPT: Final = 12
+"""Of how many of the best it is recorded what ranked them."""
 COMMITMENTS_MAX: Final = 10
 FAILURES_MAX: Final = 10
 DOCUMENT_TOKENS: Final = 1_200
@@ -50,9 +52,14 @@ class Selector:
             token_budget=GUIDANCE_TOKENS,
         )
         in_pairs = {seq for pair in pairs for seq in (pair.turn, pair.terminal)}
+        found, passed_over = await self._matching(
+            view, prompt, place.visible, before=before, without=in_pairs
+        )
         return Pack(
             head=min(head, before - 1),
-            found=await self._matching(view, prompt, place.visible, before=before, without=in_pairs),
+            found=found,
+            passed_over=passed_over,
+            vectors=await view.ask(embeddings.active_set()),
             pairs=pairs,
             commitments=promised,
             failures=await _failures(view, place.home, conversation, before=before),
@@ -61,7 +68,8 @@ class Selector:
 
     async def _matching(
         self, view: View, prompt: str, anchors: Sequence[Anchor], *, before: int, without: set[int]
-    ) -> tuple[Found, ...]:
+    ) -> tuple[tuple[Found, ...], tuple[Found, ...]]:
+        """Return what matches and fits, and the best of what was passed over."""
         found = await self.finder.find(
             view, plain(prompt), anchors=anchors, filters=Filters(kinds=_KINDS, before=before)
         )
@@ -76,7 +84,9 @@ class Selector:
             left -= cost
             if len(kept) == DOCUMENTS_MAX:
                 break
-        return tuple(kept)
+        shown = {hit.doc for hit in kept}
+        passed_over = [hit for hit in found[:CANDIDATES_KEPT] if hit.doc not in shown]
+        return tuple(kept), tuple(passed_over)
 
 
 async def _failures(view: View, anchor: str, conversation: str, *, before: int) -> tuple[Failure, ...]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from pmm_mcp.domain.events.memory import Origin, Provenance
 from pmm_mcp.domain.ids import Prefix, public_id
-from pmm_mcp.ports import Query, SqlValue
+from pmm_mcp.ports import Query, Row, SqlValue
 from pmm_mcp.projections.memory import content_hash
 from pmm_mcp.queries.rows import column, named, scalar
 
@@ -127,6 +127,27 @@ def most_important(anchors: Sequence[str], *, limit: int) -> Query[tuple[Evidenc
         {**params, "limit": limit},
         lambda rows: tuple(Evidence(*row) for row in rows),
     )
+
+
+def passages_of(docs: Sequence[int], *, most: int) -> Query[Mapping[int, tuple[str, ...]]]:
+    """Ask for the first passages of documents, in their order."""
+    spans = " UNION ALL ".join(
+        "SELECT id, body FROM (SELECT id, body FROM passages "
+        f"WHERE id >= :d{n} AND id < :d{n} + 1000 ORDER BY id LIMIT {most})"
+        for n in range(len(docs))
+    )
+    return Query(
+        spans or "SELECT 0, '' WHERE 0",
+        {f"d{n}": doc * 1_000 for n, doc in enumerate(docs)},
+        _by_document,
+    )
+
+
+def _by_document(rows: Sequence[Row]) -> Mapping[int, tuple[str, ...]]:
+    found: dict[int, list[str]] = {}
+    for passage, body in sorted(rows):
+        found.setdefault(passage // 1_000, []).append(body)
+    return {doc: tuple(bodies) for doc, bodies in found.items()}
 
 
 def labels_of(*, anchors: Sequence[str] | None, limit: int = 20) -> Query[tuple[str, ...]]:

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Final
 
+VERSION: Final = 1
+"""Rises whenever the same numbers would give another order; every selection records it."""
+
 MILLION: Final = 1_000_000
 ALL: Final = 1_000
 BEST_OF_A_CONVERSATION: Final = 3
@@ -95,8 +98,8 @@ def fuse(
     def steps(player: Player) -> Mapping[str, int]:
         return {
             "lexical": player.lexical,
-            "heading": player.heading,
-            "meaning": player.meaning,
+            "heading": round(weights.heading * player.heading),
+            "meaning": round(weights.meaning * max(0, player.meaning)),
             "neighbours": round(around[player.doc]),
             "factor": round(MILLION * _factor(player, weights)),
             "conversation": round(together.get(player.conversation, 0.0)),
@@ -104,6 +107,12 @@ def fuse(
         }
 
     return tuple(Ranked(doc, scores[doc], steps(players[doc])) for doc in order)
+
+
+def total_of(steps: Mapping[str, int]) -> int:
+    """Return the total that these steps add up to, as they were recorded: rounded, each for itself."""
+    own = steps["lexical"] + steps["heading"] + steps["meaning"] + steps["neighbours"]
+    return round(own * steps["factor"] / MILLION) + steps["conversation"]
 
 
 def _own(player: Player, weights: Weights) -> float:

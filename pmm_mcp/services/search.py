@@ -21,6 +21,7 @@ from pmm_mcp.queries import counters, events, memory
 from pmm_mcp.retrieval.finder import Finder
 from pmm_mcp.retrieval.grammar import SearchText, parse, with_words
 from pmm_mcp.retrieval.scope import Filters, Found
+from pmm_mcp.retrieval.snippets import Snippet, snippet
 from pmm_mcp.services.embedding import EmbeddingService
 from pmm_mcp.services.results import Part, Result
 
@@ -28,7 +29,8 @@ KINDS: Final = ("message", "evidence", "claim", "commitment", "reflection", "kno
 INACTIVE: Final = (Status.DEMOTED, Status.RETIRED)
 """What is no longer believed, and not shown unless it is asked for."""
 LIMIT_MAX: Final = 50
-SNIPPET_CHARS: Final = 400
+PASSAGES_LOOKED_AT: Final = 60
+SNIPPET_CHARS: Final = 480
 SNIPPET_BYTES: Final = 900
 SOURCE_BYTES: Final = 240
 NOTICE_BYTES: Final = 600
@@ -59,7 +61,9 @@ class SearchInput:
 
 
 class SearchItem(Part):
-    """One document; `text` is its best passage, `score` 0–1 of the best, `matched` the legs that found it.
+    """One document; `text` is its best passages, `score` 0–1 of the best, `matched` the legs that found it.
+
+    `highlights` are the words of `text` that were asked for.
 
     Governed knowledge has a tier, and a status: a candidate is not believed yet.
     """
@@ -76,6 +80,7 @@ class SearchItem(Part):
     conversation: str | None = None
     status: str | None = None
     tier: str | None = None
+    highlights: list[str] | None = None
 
 
 class Scope(Part):
@@ -128,7 +133,9 @@ class SearchService:
                 filters=request.filters,
                 limit=request.offset + request.limit + 1,
             )
-            page = [_item(hit) for hit in found[request.offset : request.offset + request.limit]]
+            hits = found[request.offset : request.offset + request.limit]
+            texts = await view.ask(memory.passages_of([hit.doc for hit in hits], most=PASSAGES_LOOKED_AT))
+            page = [_item(hit, snippet(texts.get(hit.doc, ()), request.text.terms)) for hit in hits]
             shown = fitting(page, bytes_max=RESULTS_BYTES, least=1)
             end = request.offset + len(shown)
             return SearchResult(
@@ -215,11 +222,15 @@ def _checked(argument: str, value: str) -> str:
             return name(value, argument=argument)
 
 
-def _item(hit: Found) -> SearchItem:
+def _item(hit: Found, shown: Snippet) -> SearchItem:
+    item_id = document_id(hit.kind, hit.doc)
+    more = f" … ({shown.left_out} more characters, {item_id})" if shown.left_out else ""
+    text = ("\n…\n" if more else "\n").join(shown.passages)
     return SearchItem(
-        id=document_id(hit.kind, hit.doc),
+        id=item_id,
         kind=hit.kind,
-        text=cut(shortened(hit.passage, chars_max=SNIPPET_CHARS), bytes_max=SNIPPET_BYTES),
+        text=cut(shortened(text, chars_max=SNIPPET_CHARS) + more, bytes_max=SNIPPET_BYTES),
+        highlights=list(shown.highlights) or None,
         anchor=hit.anchor,
         ts=hit.ts,
         score=hit.score / 1_000_000,

@@ -22,6 +22,8 @@ from pmm_mcp.domain.ids import public_id
 from pmm_mcp.domain.records import Actor
 from pmm_mcp.ports import Transaction
 from pmm_mcp.queries import adoption, commitments, events, knowledge, turns
+from pmm_mcp.retrieval.ranking import VERSION as RANKING_VERSION
+from pmm_mcp.retrieval.scope import Found
 from pmm_mcp.turn.effects import Speaker, apply_reply
 from pmm_mcp.turn.outcome import TurnResult, cited_events, closed_commitments, guiding_items, result_of
 from pmm_mcp.turn.recovery import interruption
@@ -180,9 +182,16 @@ def selection_of(pack: Pack, *, tokens: int) -> RetrievalSelection:
     """Return the event that records what was shown."""
     return RetrievalSelection(
         watermark=max(1, pack.head),
-        selected=tuple(Selected(doc=hit.doc, score=hit.score, lexical=hit.score) for hit in pack.found),
+        selected=tuple(map(_selected, pack.found)),
+        passed_over=tuple(map(_selected, pack.passed_over)),
+        ranking=RANKING_VERSION,
+        vectors=pack.vectors,
         pairs=tuple(seq for pair in pack.pairs for seq in (pair.turn, pair.terminal)),
         commitments=tuple(commitment.commitment for commitment in pack.commitments),
         guidance=tuple(advice.seq for advice in pack.guidance.advice),
         tokens=tokens,
     )
+
+
+def _selected(hit: Found) -> Selected:
+    return Selected(doc=hit.doc, score=hit.score, **hit.steps)

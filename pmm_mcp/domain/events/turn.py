@@ -68,13 +68,23 @@ class ValidationFailure(EventBody):
 
 
 class Selected(BaseModel):
-    """One document that was shown to the model, and the scores that chose it, in millionths."""
+    """One document that was looked at, and what each step of the ranking made of it, in millionths.
+
+    `total` is (lexical + heading + meaning + neighbours) × factor + conversation, and `score` its share of
+    the best total; a `factor` of 0 means that the steps were not recorded.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     doc: Seq
     score: Integer
     lexical: Integer
+    heading: Integer = 0
+    meaning: Integer = 0
+    neighbours: Integer = 0
+    factor: Integer = 0
+    conversation: Integer = 0
+    total: Integer = 0
 
 
 class RetrievalSelection(EventBody):
@@ -88,6 +98,12 @@ class RetrievalSelection(EventBody):
     commitments: tuple[Seq, ...] = ()
     guidance: tuple[Seq, ...] = ()
     """The governed knowledge among it, in its order."""
+    passed_over: tuple[Selected, ...] = ()
+    """The best of what was looked at, and not shown."""
+    ranking: Count = 0
+    """The version of the ranking; 0 where its steps were not recorded."""
+    vectors: Name | None = None
+    """The set of vectors that served."""
     tokens: Count
 
 
