@@ -202,7 +202,7 @@ async def open_app(
     """
     clock, ids = clock or SystemClock(), ids or SystemIds()
     environment = os.environ if environment is None else environment
-    embedders = Embedders(settings.embedder)
+    embedders = Embedders(settings.embedder, environment)
     chosen = models
     if chosen is None:  # A script is a file, and read at once.
         chosen = await asyncio.to_thread(chat_models, settings, environment)

@@ -325,9 +325,6 @@ class Embedder(Protocol):
         ...
 
     @property
-    def dimensions(self) -> int: ...
-
-    @property
     def weight(self) -> float:
         """How much a cosine of its vectors counts, beside a lexical score of at most 1."""
         ...

@@ -36,7 +36,6 @@ class MiniLmEmbedder:
     """An `Embedder` that runs a model; 2 ms a text, more for long ones."""
 
     name = "minilm:all-MiniLM-L6-v2-int8"
-    dimensions = DIMENSIONS
     weight = 1.6
 
     @staticmethod

@@ -21,9 +21,9 @@ from pmm_mcp.retrieval.scope import (
     Surroundings,
 )
 
-CANDIDATES: Final = 200
+CANDIDATES: Final = 100
 """How many documents are looked at for their words."""
-SEEDS: Final = 50
+SEEDS: Final = 40
 """Of how many of them the neighbours come into play."""
 HEADINGS_OPENED: Final = 3
 """Of how many of the best headings the documents are looked at, whatever their words."""
@@ -50,16 +50,17 @@ class _Field:
         """Return what ranks them."""
         worth = 0.0 if self.compared is None else self.compared.weight
         distance = {anchor: n for n, anchor in enumerate(anchors or ())}
+        speaker = self.who.speaker or None
         return {
             doc: Player(
                 doc,
                 (hit.anchor, hit.conversation) if hit.conversation else None,
-                lexical=hit.score,
-                heading=self._heading(hit) if self.headings else 0,
-                meaning=round(worth * self.cosines.get(doc, 0)),
-                is_of_speaker=bool(self.who.speaker) and hit.speaker == self.who.speaker,
+                hit.score,
+                self._heading(hit) if self.headings else 0,
+                round(worth * self.cosines.get(doc, 0)),
+                is_of_speaker=speaker is not None and hit.speaker == speaker,
                 is_directive=hit.passage[:16].lower().startswith(_DIRECTIVES),
-                is_believed=hit.status in ACTIVE,
+                is_believed=hit.status is not None and hit.status in ACTIVE,
                 distance=distance.get(hit.anchor, 0),
             )
             for doc, hit in self.found.items()

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from pmm_mcp.domain.words import is_content_word, query_terms, stem
@@ -24,28 +25,20 @@ class Snippet:
 
 def snippet(passages: Sequence[str], terms: Iterable[str]) -> Snippet:
     """Return the two passages that hold most of these terms, the first ones among equals."""
-    asked = {stem(term) for term in terms if is_content_word(term)}
-    held = [_held(passage, asked) for passage in passages]
-    best = sorted(range(len(passages)), key=lambda n: (-len(held[n]), n))[:PASSAGES_SHOWN]
+    asked = frozenset(stem(term) for term in terms if is_content_word(term))
+    words = [tuple(word for word in _WORD.findall(passage) if _stems(word) & asked) for passage in passages]
+    held = [len(asked & frozenset().union(*map(_stems, matching))) for matching in words]
+    best = sorted(range(len(passages)), key=lambda n: (-held[n], n))[:PASSAGES_SHOWN]
     if len(best) > 1 and not held[best[1]]:
         best = best[:1]
     shown = sorted(best)
     return Snippet(
         passages=tuple(passages[n] for n in shown),
         left_out=sum(len(passage) for n, passage in enumerate(passages) if n not in best),
-        highlights=_words([passages[n] for n in shown], asked),
+        highlights=tuple(dict.fromkeys(word for n in shown for word in words[n]))[:HIGHLIGHTS_MAX],
     )
 
 
-def _held(passage: str, asked: set[str]) -> set[str]:
-    return asked.intersection(map(stem, query_terms(passage)))
-
-
-def _words(passages: Iterable[str], asked: set[str]) -> tuple[str, ...]:
-    """Return the words of passages that match, as they are written, each once."""
-    found: dict[str, None] = {}
-    for passage in passages:
-        for word in _WORD.findall(passage):
-            if asked.intersection(map(stem, query_terms(word))):
-                found.setdefault(word)
-    return tuple(found)[:HIGHLIGHTS_MAX]
+@lru_cache(maxsize=8_192)
+def _stems(word: str) -> frozenset[str]:
+    return frozenset(map(stem, query_terms(word)))

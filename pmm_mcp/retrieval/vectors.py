@@ -26,17 +26,19 @@ PREFILTER_FROM: Final = 300_000
 """From so many documents on, signs are compared first, and vectors only of the best by that."""
 PREFILTERED: Final = 2_000
 QUESTIONS_KEPT: Final = 64
+QUESTION_S: Final = 3.0
+"""How long a search waits for the vector of its question."""
+REST_S: Final = 60.0
 
 
 class VectorIndex:
     """The vectors of one set in memory; it only grows, and documents that are gone show nowhere."""
 
-    def __init__(self, name: str, dimensions: int) -> None:
+    def __init__(self, name: str) -> None:
         """Hold nothing yet."""
         self.name = name
         self.reaches = 0
         self.size = 0
-        self._dimensions = dimensions
         self._room: _Room | None = None
         self._signs: NDArray[np.uint8] | None = None
 
@@ -44,16 +46,18 @@ class VectorIndex:
         """Take in what was stored since."""
         import numpy as np
 
+        batches = [batch for batch in batches if batch.count]
         size = self.size + sum(batch.count for batch in batches)
         room = self._room
         if room is None or size > len(room.docs):
             # Grown by half at a time, so that a small batch seldom moves a large index.
-            self._room = room = _Room.of(max(size, 3 * self.size // 2), self._dimensions, before=room)
+            dimensions = len(batches[0].data) // batches[0].count
+            self._room = room = _Room.of(max(size, 3 * self.size // 2), dimensions, before=room)
         for batch in batches:
             span = slice(self.size, self.size + batch.count)
             room.docs[span] = np.frombuffer(batch.docs, "<i8")
             room.scales[span] = np.frombuffer(batch.scales, "<f4")
-            room.rows[span] = np.frombuffer(batch.data, np.int8).reshape(-1, self._dimensions)
+            room.rows[span] = np.frombuffer(batch.data, np.int8).reshape(batch.count, -1)
             self.size += batch.count
             self.reaches = batch.to_seq
 
@@ -89,11 +93,11 @@ class VectorIndex:
         """Return the rows whose signs agree most with those of the question."""
         import numpy as np
 
-        signs = self._signs if self._signs is not None else np.zeros((0, self._dimensions // 8), np.uint8)
+        question = np.packbits(np.frombuffer(asked.data, np.int8) > 0)
+        signs = self._signs if self._signs is not None else np.zeros((0, len(question)), np.uint8)
         if self._room is not None and len(signs) < self.size:
             new = np.packbits(self._room.rows[len(signs) : self.size] > 0, axis=1)
             self._signs = signs = np.concatenate((signs, new))
-        question = np.packbits(np.frombuffer(asked.data, np.int8) > 0)
         apart = np.bitwise_count(signs ^ question).sum(axis=1, dtype=np.uint16)
         return np.sort(np.argpartition(apart, PREFILTERED)[:PREFILTERED])
 
@@ -130,6 +134,7 @@ class VectorMeaning:
         self._embedders = embedders
         self._index: VectorIndex | None = None
         self._loading = asyncio.Lock()
+        self._resting_until = 0.0
         self._asked: OrderedDict[tuple[str, str], Vector] = OrderedDict()
 
     async def compared(self, view: View, text: str) -> "VectorsCompared | None":
@@ -138,9 +143,15 @@ class VectorMeaning:
         embedder = None if name is None else self._embedders.of_set(name)
         if name is None or embedder is None or not text.strip():
             return None
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._resting_until:
+            return None
         try:
-            asked = await self._vector(embedder, text)
-        except EmbedderUnavailableError:  # The words still find; the status says what is missing.
+            async with asyncio.timeout(QUESTION_S):
+                asked = await self._vector(embedder, text)
+        except (EmbedderUnavailableError, TimeoutError):
+            # The words still find. A server that is away holds up one search, and not every one.
+            self._resting_until = loop.time() + REST_S
             return None
         return VectorsCompared(await self._loaded(view, embedder), asked, embedder.weight)
 
@@ -157,7 +168,7 @@ class VectorMeaning:
     async def _loaded(self, view: View, embedder: Embedder) -> VectorIndex:
         async with self._loading:
             if self._index is None or self._index.name != embedder.name:
-                self._index = VectorIndex(embedder.name, embedder.dimensions)
+                self._index = VectorIndex(embedder.name)
             index = self._index
             while True:
                 query = embeddings.batches(index.name, after=index.reaches, limit=BATCHES_AT_ONCE)
