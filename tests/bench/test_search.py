@@ -46,6 +46,8 @@ async def test_search(board: Board, scratch: Path) -> None:
         for documents in DOCUMENTS
     ]
     async with app_on(*paths) as apps:
+        for app in apps:  # As it is shipped: with the vectors of the default embedder.
+            await app.embedding.catch_up()
         for documents, path, app in zip(DOCUMENTS, paths, apps, strict=True):
             with closing(sqlite3.connect(path)) as db:
                 times = await side_by_side(

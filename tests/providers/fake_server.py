@@ -117,7 +117,7 @@ async def serving() -> AsyncGenerator[Fake]:
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
     fake = Fake(url=f"http://127.0.0.1:{listening.getsockname()[1]}")
-    paths = ("/v1/chat/completions", "/api/chat")
+    paths = ("/v1/chat/completions", "/v1/embeddings", "/embeddings", "/api/chat", "/api/embed")
     app = Starlette(routes=[Route(path, fake.answer, methods=["POST"]) for path in paths])
     server = _Server(uvicorn.Config(app, log_config=None, log_level="critical", lifespan="off"))
     task = asyncio.create_task(server.serve(sockets=[listening]))
