@@ -128,7 +128,8 @@ def wire(
 ) -> App:
     """Build the services on top of any ledger and any models."""
     boundary, lexical = Boundary(settings.secrets), FtsLexical()
-    finder = Finder(lexical, SqliteSurroundings(), VectorMeaning(embedders))
+    meaning = VectorMeaning(embedders)
+    finder = Finder(lexical, SqliteSurroundings(), meaning)
     guide = Guide(FtsRelevance(), lexical)
     turns = TurnService(
         ledger=ledger,
@@ -145,7 +146,7 @@ def wire(
     )
     embedding = EmbeddingService(ledger, embedders)
     distilling = DistillService(ledger, boundary, lexical)
-    records = RecordService(ledger, boundary, lexical, CheckoutFiles())
+    records = RecordService(ledger, boundary, lexical, CheckoutFiles(), meaning)
     return App(
         ledger=ledger,
         places=places,

@@ -20,7 +20,7 @@ from pmm_mcp.ports import FileRead, Files, Ledger, Transaction, View
 from pmm_mcp.queries import events, memory
 from pmm_mcp.queries.plans import Plan, carried_out, carry_out
 from pmm_mcp.retrieval.grammar import plain
-from pmm_mcp.retrieval.scope import Filters, Lexical
+from pmm_mcp.retrieval.scope import Filters, Lexical, Meaning
 from pmm_mcp.services.boundary import Boundary, masked_names
 from pmm_mcp.services.results import Ref, Result, beginning
 
@@ -29,6 +29,8 @@ IMPORTANCE_MAX: Final = 5
 NEAR_MAX: Final = 3
 NEAR_MILLIONTHS: Final = 700_000
 """How alike two texts must be to be mentioned, as the share of words they have in common."""
+SAME_MEANING_MILLIONTHS: Final = 920_000
+"""From which cosine on two texts that share words are taken to say the same."""
 NEAR_CHARS: Final = 20_000
 """How much of two texts is compared."""
 _NOT_COMPARED: Final = {
@@ -89,6 +91,7 @@ class RecordService:
     boundary: Boundary
     lexical: Lexical
     files: Files
+    meaning: Meaning
 
     async def record(self, given: EvidenceInput, *, call: Call) -> RecordResult:
         """Record a piece of evidence, or find the one that says exactly this already.
@@ -149,8 +152,10 @@ class RecordService:
             view, search, anchors=call.place.visible, filters=Filters(kinds=("evidence",))
         )
         records = await view.ask(events.by_seqs([hit.doc for hit in found[: 2 * NEAR_MAX]]))
+        compared = await self.meaning.compared(view, content[:NEAR_CHARS]) if records else None
+        cosines = {} if compared is None else compared.cosines(records)
         alike = [
-            (compare_words(content[:NEAR_CHARS], text[:NEAR_CHARS]), record.seq, text)
+            (_likeness(content, text, cosine=cosines.get(record.seq, 0)), record.seq, text)
             for record in records.values()
             if (text := record.texts.get("content")) is not None
         ]
@@ -254,6 +259,12 @@ class _Found:
     event: EvidenceRecorded
     refs: list[Ref]
     same: Recorded | None
+
+
+def _likeness(one: str, other: str, *, cosine: int) -> int:
+    """Return how alike two texts are, in millionths: by their words, or by all but the same meaning."""
+    by_words = compare_words(one[:NEAR_CHARS], other[:NEAR_CHARS])
+    return max(by_words, cosine if cosine >= SAME_MEANING_MILLIONTHS else 0)
 
 
 def _unread(named: FileSource, found: FileRead | None, place: Place) -> str:

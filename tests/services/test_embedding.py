@@ -26,7 +26,7 @@ from tests.apps import Mind, mind_of
 from tests.ledgers import HUMAN, redact
 
 SYNONYMS = {"db": "database", "quick": "fast", "car": "automobile", "fish": "otter"}
-DIMENSIONS = 32
+DIMENSIONS = 1_000
 
 
 @dataclass
@@ -48,7 +48,7 @@ class ByWords:
         steps = bytearray(DIMENSIONS)
         for term in query_terms(text):
             word = SYNONYMS.get(term, term)
-            steps[sha256(f"{self.name} {stem(word)}".encode()).digest()[0] % DIMENSIONS] = 40
+            steps[int.from_bytes(sha256(f"{self.name} {stem(word)}".encode()).digest()[:4]) % DIMENSIONS] = 40
         return Vector(1 / (40 * max(1, steps.count(40)) ** 0.5), bytes(steps))
 
     async def aclose(self) -> None:
@@ -75,9 +75,11 @@ async def mind_with(directory: Path, *embedders: Embedder, **given: Any) -> Asyn
     async with mind_of(directory, **given) as mind:
         known = Known(embedders)
         service = EmbeddingService(mind.app.ledger, known)
-        finder = replace(mind.app.search.finder, meaning=VectorMeaning(known))
+        meaning = VectorMeaning(known)
+        finder = replace(mind.app.search.finder, meaning=meaning)
         search = replace(mind.app.search, finder=finder, embedding=service)
-        yield replace(mind, app=replace(mind.app, embedding=service, search=search))
+        records = replace(mind.app.records, meaning=meaning)
+        yield replace(mind, app=replace(mind.app, embedding=service, search=search, records=records))
 
 
 async def batches(mind: Mind) -> list[EmbeddingsRecorded]:
@@ -101,6 +103,16 @@ async def test_what_no_word_says_is_found_by_its_meaning(tmp_path: Path) -> None
     assert before == []
     assert [(one.id, one.matched) for one in after.results] == [(wanted.id, ["meaning"])]
     assert after.degraded is None
+
+
+async def test_a_text_that_means_the_same_is_mentioned(tmp_path: Path) -> None:
+    async with mind_with(tmp_path, ByWords()) as mind:
+        first = await mind.record("the pool of the db is a quick car")
+        await mind.app.embedding.catch_up()
+        again = await mind.record("the pool of the database is a fast automobile")
+        other = await mind.record("the pool is closed for the weather")
+    assert [one.id for one in again.near] == [first.id]
+    assert other.near == []
 
 
 async def test_each_batch_is_recorded_with_the_digest_of_what_is_stored(tmp_path: Path) -> None:
@@ -164,7 +176,7 @@ async def test_the_old_set_serves_until_the_new_one_reaches_as_far_and_they_neve
         assert await mind.is_sound()
     assert sets == ["test:old", "test:new"]
     for result in (waiting, half, done):
-        assert [one.id for one in result.results] == [wanted.id]
+        assert result.results[0].id == wanted.id
     assert [result.degraded for result in (waiting, half, done)] == ["embedding", "embedding", None]
     assert {row[0] for row in stored(tmp_path)} == {"test:old", "test:new"}
 
