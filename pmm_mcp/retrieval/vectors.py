@@ -26,6 +26,8 @@ PREFILTER_FROM: Final = 300_000
 """From so many documents on, signs are compared first, and vectors only of the best by that."""
 PREFILTERED: Final = 2_000
 QUESTIONS_KEPT: Final = 64
+QUESTION_CHARS: Final = 1_000
+"""Of a long question the end is what is asked: models look at so much, and at the beginning."""
 QUESTION_S: Final = 3.0
 """How long a search waits for the vector of its question."""
 REST_S: Final = 60.0
@@ -156,6 +158,7 @@ class VectorMeaning:
         return VectorsCompared(await self._loaded(view, embedder), asked, embedder.weight)
 
     async def _vector(self, embedder: Embedder, text: str) -> Vector:
+        text = text[-QUESTION_CHARS:]
         key = embedder.name, text
         if key in self._asked:
             self._asked.move_to_end(key)

@@ -115,6 +115,21 @@ async def test_a_text_that_means_the_same_is_mentioned(tmp_path: Path) -> None:
     assert other.near == []
 
 
+async def test_pain_37_a_long_note_is_found_by_its_end_and_asked_with_a_pasted_document(
+    tmp_path: Path,
+) -> None:
+    pasted = "nothing of it says anything. " * 3_000
+    async with mind_with(tmp_path, ByWords()) as mind:
+        note = await mind.record(f"{'filler words go on. ' * 5_000} The relay is called marigold.")
+        short = await mind.record("the automobile is fast")
+        await mind.app.embedding.catch_up()
+        at_the_end = await mind.found("marigold")
+        asked = await mind.search(f"{pasted} Which automobile?")
+    assert at_the_end == [note.id]
+    assert [one.id for one in asked.results] == [short.id]
+    assert asked.notice is not None
+
+
 async def test_each_batch_is_recorded_with_the_digest_of_what_is_stored(tmp_path: Path) -> None:
     async with mind_with(tmp_path, ByWords()) as mind:
         for n in range(5):
