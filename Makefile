@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench bench-retrieval conformance torture docs clean
+.PHONY: help demo test check format bench bench-plots bench-retrieval conformance torture docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,10 @@ format: $(STAMP) ## format the code and mend what lint can mend
 
 bench: $(STAMP) ## measure speed and size; prints a table, writes .bench/*.json
 	$(BIN)/pytest tests/bench -m bench -s --timeout=0
+
+bench-plots: $(STAMP) ## draw what `make bench` kept into docs/
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'matplotlib>=3.10,<4'
+	$(BIN)/python -m tests.bench.plots
 
 bench-retrieval: $(STAMP) ## measure what is found; prints a table, writes .bench/*.jsonl with every question
 	$(BIN)/pytest tests/bench/test_finding.py -m finding -s --timeout=0
