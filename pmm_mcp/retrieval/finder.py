@@ -21,9 +21,9 @@ from pmm_mcp.retrieval.scope import (
     Surroundings,
 )
 
-CANDIDATES: Final = 100
+CANDIDATES: Final = 80
 """How many documents are looked at for their words."""
-SEEDS: Final = 40
+SEEDS: Final = 25
 """Of how many of them the neighbours come into play."""
 HEADINGS_OPENED: Final = 3
 """Of how many of the best headings the documents are looked at, whatever their words."""
@@ -78,16 +78,14 @@ class _Field:
         """
         stretches: dict[int, dict[int, int]] = {}
         for one in self.beside:
-            side = 1 if one.neighbour > one.doc else -1
-            stretches.setdefault(one.doc, {0: one.doc})[side * one.distance] = one.neighbour
+            side = 1 if one.found.doc > one.doc else -1
+            stretches.setdefault(one.doc, {0: one.doc})[side * one.distance] = one.found.doc
         return sorted(
             {
                 (stretch[place], stretch[place + distance])
                 for stretch in stretches.values()
                 for place in stretch
                 if place + distance in stretch
-                and stretch[place] in self.found
-                and stretch[place + distance] in self.found
             }
         )
 
@@ -153,10 +151,8 @@ class Finder:
                 play.enter(await self.around.described(view, new, anchors=anchors, filters=filters))
             seeds += [doc for doc in new if doc in play.found]
         if seeds:
-            play.beside = await self.around.neighbours(view, seeds)
-            new = {one.neighbour for one in play.beside} - play.found.keys()
-            if new:
-                play.enter(await self.around.described(view, new, anchors=anchors, filters=filters))
+            play.beside = await self.around.neighbours(view, seeds, anchors=anchors, filters=filters)
+            play.enter([one.found for one in play.beside])
 
 
 def _shown(hit: Found, player: Player, ranked: Ranked) -> Found:

@@ -58,11 +58,11 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """What stands beside a document in its conversation, next to it or one apart."""
+    """What stands beside a document in its conversation, next to it or one apart; without its passage."""
 
     doc: int
-    neighbour: int
     distance: int
+    found: Found
 
 
 class Surroundings(Protocol):
@@ -90,8 +90,10 @@ class Surroundings(Protocol):
         """Return documents by seq, as far as the filters let them through."""
         ...
 
-    async def neighbours(self, view: View, docs: Collection[int]) -> tuple[Neighbour, ...]:
-        """Return what stands beside documents in their conversations."""
+    async def neighbours(
+        self, view: View, docs: Collection[int], *, anchors: Sequence[str] | None, filters: Filters
+    ) -> tuple[Neighbour, ...]:
+        """Return what stands beside documents in their conversations, as the filters let it through."""
         ...
 
 

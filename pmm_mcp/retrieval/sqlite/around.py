@@ -59,9 +59,11 @@ class SqliteSurroundings:
         """Return documents by seq, as far as the filters let them through."""
         return await view.ask(_by_seq(docs, anchors, filters))
 
-    async def neighbours(self, view: View, docs: Collection[int]) -> tuple[Neighbour, ...]:
-        """Return what stands beside documents in their conversations."""
-        return await view.ask(_neighbours(docs))
+    async def neighbours(
+        self, view: View, docs: Collection[int], *, anchors: Sequence[str] | None, filters: Filters
+    ) -> tuple[Neighbour, ...]:
+        """Return what stands beside documents in their conversations, as the filters let it through."""
+        return await view.ask(_neighbours(docs, anchors, filters))
 
 
 def _speakers_at(anchors: Sequence[str] | None) -> Query[tuple[str, ...]]:
@@ -133,7 +135,10 @@ def _by_seq(
     return Query(_described(chosen, conditions), {**params, "docs": json.dumps(sorted(docs))}, _found)
 
 
-def _neighbours(docs: Collection[int]) -> Query[tuple[Neighbour, ...]]:
+def _neighbours(
+    docs: Collection[int], anchors: Sequence[str] | None, filters: Filters
+) -> Query[tuple[Neighbour, ...]]:
+    conditions, params = conditions_of(anchors, filters)
     beside = " UNION ALL ".join(
         "SELECT s.doc AS doc, (SELECT n.doc FROM documents AS n WHERE n.anchor = s.anchor "
         f"AND n.conversation = s.conversation AND n.doc {comparison} s.doc "
@@ -146,9 +151,13 @@ def _neighbours(docs: Collection[int]) -> Query[tuple[Neighbour, ...]]:
         "WITH seeds AS MATERIALIZED (SELECT d.doc, d.anchor, d.conversation FROM json_each(:docs) AS j "
         "CROSS JOIN documents AS d ON d.doc = j.value "
         f"WHERE d.conversation <> '' AND d.kind IN {_WITH_NEIGHBOURS}) "
-        f"SELECT doc, neighbour, distance FROM ({beside}) WHERE neighbour IS NOT NULL",
-        {"docs": json.dumps(sorted(docs))},
-        lambda rows: tuple(Neighbour(*row) for row in rows),
+        f"SELECT b.doc, b.distance, {_DOCUMENT}, '', COALESCE(d.day, '') FROM ({beside}) AS b "
+        f"CROSS JOIN documents AS d ON d.doc = b.neighbour WHERE 1 = 1 {conditions}",
+        {**params, "docs": json.dumps(sorted(docs))},
+        lambda rows: tuple(
+            Neighbour(doc, distance, found)
+            for (doc, distance, *_), found in zip(rows, _found([row[2:] for row in rows]), strict=True)
+        ),
     )
 
 
