@@ -126,7 +126,11 @@ class Finder:
             play.cosines = play.compared.cosines(play.found)
         players = play.players(anchors)
         ranked = fuse(players, next_to=play.pairs(1), near=play.pairs(2), weights=self.weights, limit=limit)
-        return tuple(_shown(play.found[one.doc], players[one.doc], one) for one in ranked)
+        unread = [one.doc for one in ranked if not play.found[one.doc].passage]
+        passages = await self.around.passages(view, unread) if unread else {}
+        return tuple(
+            _shown(play.found[one.doc], players[one.doc], one, passages.get(one.doc, "")) for one in ranked
+        )
 
     async def _join(
         self,
@@ -155,8 +159,9 @@ class Finder:
             play.enter([one.found for one in play.beside])
 
 
-def _shown(hit: Found, player: Player, ranked: Ranked) -> Found:
+def _shown(hit: Found, player: Player, ranked: Ranked, passage: str) -> Found:
     legs = [leg for leg in ("lexical", "heading", "meaning") if getattr(player, leg) > 0]
     if ranked.steps["neighbours"]:
         legs.append("beside")
-    return replace(hit, score=ranked.score, legs=tuple(legs), steps=ranked.steps)
+    passage = hit.passage or passage
+    return replace(hit, passage=passage, score=ranked.score, legs=tuple(legs), steps=ranked.steps)

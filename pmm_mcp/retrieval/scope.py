@@ -96,6 +96,10 @@ class Surroundings(Protocol):
         """Return what stands beside documents in their conversations, as the filters let it through."""
         ...
 
+    async def passages(self, view: View, docs: Collection[int]) -> Mapping[int, str]:
+        """Return how documents begin."""
+        ...
+
 
 class Compared(Protocol):
     """A question beside all documents that have vectors; cosines are in millionths."""

@@ -22,7 +22,7 @@ FLOOR: Final = 400_000
 BATCHES_AT_ONCE: Final = 256
 BLOCK: Final = 8_192
 """Rows that are compared at a time: as much as a processor keeps at hand."""
-PREFILTER_FROM: Final = 20_000
+PREFILTER_FROM: Final = 4_000
 """From so many documents on, signs are compared first, and vectors only of the best by that.
 
 Of the 10 nearest of 5 882 real texts, 200 kept by their signs hold 99.7 %; here they are 2 000.

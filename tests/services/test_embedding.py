@@ -20,6 +20,8 @@ from pmm_mcp.domain.vectors import Vector
 from pmm_mcp.domain.words import query_terms, stem
 from pmm_mcp.embedders import StaticEmbedder
 from pmm_mcp.ports import Embedder
+from pmm_mcp.retrieval.grammar import parse
+from pmm_mcp.retrieval.scope import Filters
 from pmm_mcp.retrieval.vectors import VectorMeaning
 from pmm_mcp.services.embedding import EmbeddingService
 from tests.apps import Mind, mind_of
@@ -103,6 +105,17 @@ async def test_what_no_word_says_is_found_by_its_meaning(tmp_path: Path) -> None
     assert before == []
     assert [(one.id, one.matched) for one in after.results] == [(wanted.id, ["meaning"])]
     assert after.degraded is None
+
+
+async def test_what_stands_beside_a_match_comes_with_its_text_too(tmp_path: Path) -> None:
+    said = ("the otter swims", "it is fast", "and far")
+    async with mind_with(tmp_path, ByWords()) as mind:
+        for text in said:
+            await mind.at(conversation="one").record(text)
+        await mind.app.embedding.catch_up()
+        async with mind.app.ledger.reader.view() as view:
+            found = await mind.app.search.finder.find(view, parse("otter"), anchors=None, filters=Filters())
+    assert [one.passage for one in found] == list(said)
 
 
 async def test_a_text_that_means_the_same_is_mentioned(tmp_path: Path) -> None:

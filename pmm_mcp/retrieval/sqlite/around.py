@@ -65,6 +65,17 @@ class SqliteSurroundings:
         """Return what stands beside documents in their conversations, as the filters let it through."""
         return await view.ask(_neighbours(docs, anchors, filters))
 
+    async def passages(self, view: View, docs: Collection[int]) -> Mapping[int, str]:
+        """Return how documents begin."""
+        first = "SELECT value * 1000 FROM json_each(:docs)"
+        return await view.ask(
+            Query(
+                f"SELECT id / 1000, body FROM passages WHERE id IN ({first})",
+                {"docs": json.dumps(sorted(docs))},
+                lambda rows: dict(rows),
+            )
+        )
+
 
 def _speakers_at(anchors: Sequence[str] | None) -> Query[tuple[str, ...]]:
     where, params = _at(anchors, word="WHERE")

@@ -17,21 +17,18 @@ POSTINGS_MAX: Final = 3_000
 """How many passages the terms that are kept may occur in, together: to rank one takes two microseconds."""
 
 # Each document by its best passage before any is left out: one long text cannot crowd out the rest.
+# What is sorted is narrow, its LIMIT keeps the order, and only as many documents are looked at as are let
+# through.
 _FOUND: Final = """
 WITH hits AS MATERIALIZED (
-  SELECT rowid AS id, rowid / 1000 AS doc, -bm25(passages_fts) AS score
-  FROM passages_fts WHERE passages_fts MATCH :match
-), best AS (
-  SELECT doc, id, MAX(score) AS score FROM hits GROUP BY doc
-), chosen AS (
-  SELECT d.doc, d.kind, d.anchor, d.conversation, d.speaker, d.ts, d.source, d.tier, d.status,
-    d.day, best.id, best.score
-  FROM best CROSS JOIN documents AS d ON d.doc = best.doc
-  WHERE 1 = 1 {conditions} ORDER BY best.score DESC, best.doc LIMIT :limit
+  SELECT rowid AS id, -bm25(passages_fts) AS score FROM passages_fts WHERE passages_fts MATCH :match
+), best AS MATERIALIZED (
+  SELECT id / 1000 AS doc, id, MAX(score) AS score FROM hits GROUP BY 1 ORDER BY 3 DESC, 1 LIMIT -1
 )
-SELECT c.doc, c.kind, c.anchor, c.conversation, c.speaker, c.ts, c.source, c.tier, c.status, p.body, c.day,
-  c.score
-FROM chosen AS c JOIN passages AS p ON p.id = c.id ORDER BY c.score DESC, c.doc
+SELECT d.doc, d.kind, d.anchor, d.conversation, d.speaker, d.ts, d.source, d.tier, d.status, p.body, d.day,
+  best.score
+FROM best CROSS JOIN documents AS d ON d.doc = best.doc CROSS JOIN passages AS p ON p.id = best.id
+WHERE 1 = 1 {conditions} LIMIT :limit
 """
 
 
