@@ -23,10 +23,10 @@ from pmm_mcp.places import CheckoutFiles, GitPlaces
 from pmm_mcp.ports import ChatModels, Clock, IdSource, Ledger, OtherLedgers, Places, Progress, Signatures
 from pmm_mcp.providers import Models, ProviderSettings
 from pmm_mcp.retrieval.finder import Finder
+from pmm_mcp.retrieval.meaning import VectorMeaning
 from pmm_mcp.retrieval.sqlite.around import SqliteSurroundings
 from pmm_mcp.retrieval.sqlite.lexical import FtsLexical
 from pmm_mcp.retrieval.sqlite.relevance import FtsRelevance
-from pmm_mcp.retrieval.vectors import VectorMeaning
 from pmm_mcp.services.adoption import AdoptionService
 from pmm_mcp.services.beliefs import BeliefService
 from pmm_mcp.services.boundary import Boundary

@@ -1,6 +1,6 @@
 """Everything outside the program, as the program wants to see it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
@@ -24,6 +24,11 @@ class Query(Generic[T]):
     read: Callable[[Sequence[Row]], T]
 
 
+Plan = Generator[Query[Any], Any, T]
+"""Questions that depend on the answers before them, as data: yields queries, is sent their answers, and
+returns what was to be found out. A view and a write can both carry it out."""
+
+
 class Asker(Protocol):
     """Anything that answers queries at once: a write transaction."""
 
@@ -34,6 +39,10 @@ class View(Protocol):
     """One consistent state of the ledger and its read tables, for at most five seconds."""
 
     async def ask(self, query: Query[T]) -> T: ...
+
+    async def carry_out(self, plan: Plan[T]) -> T:
+        """Answer a plan, all its questions in one go; what it computes, it computes beside the event loop."""
+        ...
 
 
 class Reader(Protocol):

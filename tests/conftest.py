@@ -39,7 +39,7 @@ def update_golden(request: pytest.FixtureRequest) -> bool:
 def blockbuster(request: pytest.FixtureRequest) -> Generator[BlockBuster | None]:
     """Fail a call that blocks the event loop while the package is anywhere on its stack.
 
-    Threads without a loop (the writer, aiosqlite) may block; a benchmark is left alone.
+    Threads without a loop (the writer, the readers) may block; a benchmark is left alone.
     """
     if request.node.get_closest_marker("bench"):
         yield None

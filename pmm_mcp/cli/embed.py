@@ -21,7 +21,7 @@ async def embed(visit: Visit) -> Answer:
     """Give a vector to every document that has none yet; a server does that by itself."""
     async with visit.app() as app:
         async with app.ledger.reader.view() as view:
-            coverage = await app.embedding.coverage(view)
+            coverage = await view.carry_out(app.embedding.coverage())
         if coverage.wanted is None and not coverage.problem:
             raise EmbedderUnavailableError(
                 "no embedder is set, or the default is not installed",

@@ -11,8 +11,9 @@ from pmm_mcp.context.guidance_render import INTRODUCTION, block, cost_of, title
 from pmm_mcp.context.loading import loaded, seen
 from pmm_mcp.context.shares import share_out
 from pmm_mcp.domain.anchors import Place
+from pmm_mcp.domain.knowledge import Item
 from pmm_mcp.domain.tiers import ACTIVE, Status, Tier
-from pmm_mcp.ports import View
+from pmm_mcp.ports import Plan
 from pmm_mcp.queries import knowledge
 from pmm_mcp.queries.knowledge import Listing
 from pmm_mcp.retrieval.grammar import SearchText, plain
@@ -55,8 +56,8 @@ class Guide:
     relevance: Relevance
     lexical: Lexical
 
-    async def guidance(self, view: View, wanted: Wanted) -> Guidance:
-        """Return what is relevant and fits; when nothing is believed about it, the notice says so."""
+    def guidance(self, wanted: Wanted) -> Plan[Guidance]:
+        """Find what is relevant and fits; when nothing is believed about it, the notice says so."""
         search = plain(wanted.query)
         among = Among(
             anchors=wanted.place.visible,
@@ -65,16 +66,16 @@ class Guide:
             domain=wanted.domain,
             as_of=wanted.as_of,
         )
-        ranking = await self.relevance.rank(view, _terms(search), among=among)
+        ranking = yield from self.relevance.rank(_terms(search), among=among)
         if wanted.include_cards:
-            ranking = await _once(view, ranking)
+            ranking = yield from _once(ranking)
         queues = _queues(ranking, wanted)
         if wanted.include_evidence:
-            queues[EVIDENCE] = await self._evidence(view, search, among)
+            queues[EVIDENCE] = yield from self._evidence(search, among)
         over = queues[Tier.DAO_TIAN][wanted.dao_tian_limit :]
         queues[Tier.DAO_TIAN] = queues[Tier.DAO_TIAN][: wanted.dao_tian_limit]
         chosen = share_out(queues, room=wanted.max_items)
-        advice = await _read(view, chosen, as_of=wanted.as_of)
+        advice = yield from _read(chosen, as_of=wanted.as_of)
         shown = within(advice, tokens=wanted.token_budget)
         left_out = (
             *_missing(advice, shown, "token_budget"),
@@ -88,10 +89,10 @@ class Guide:
         )
         if any(shown[tier] for tier in Tier):
             return guidance
-        return replace(guidance, notice=await _why(view, wanted, search, ranking))
+        return replace(guidance, notice=(yield from _why(wanted, search, ranking)))
 
-    async def _evidence(self, view: View, search: SearchText, among: Among) -> tuple[Advice, ...]:
-        """Return what was seen that holds the words which say something."""
+    def _evidence(self, search: SearchText, among: Among) -> Plan[tuple[Advice, ...]]:
+        """Find what was seen that holds the words which say something."""
         terms = strong(search.terms)
         if not terms:
             return ()
@@ -101,13 +102,14 @@ class Guide:
             before=among.as_of + 1,
         )
         search = replace(search, terms=terms)
-        found = await self.lexical.search(view, search, anchors=among.anchors, filters=filters)
+        found = yield from self.lexical.search(search, anchors=among.anchors, filters=filters)
         return tuple(map(seen, found[:EVIDENCE_MAX]))
 
 
-async def _once(view: View, ranking: Ranking) -> Ranking:
+def _once(ranking: Ranking) -> Plan[Ranking]:
     """Leave out the cards whose knowledge is there as well: what is believed appears once."""
-    known = await view.ask(knowledge.at([one.item for one in ranking.best if one.form == "card"]))
+    cards = [one.item for one in ranking.best if one.form == "card"]
+    known: Mapping[int, Item] = yield knowledge.at(cards)
     there = {one.item for one in ranking.best}
     best = [one for one in ranking.best if one.item not in known or known[one.item].made_from not in there]
     dropped = Counter(one.status for one in ranking.best) - Counter(one.status for one in best)
@@ -140,10 +142,10 @@ def _queues(ranking: Ranking, wanted: Wanted) -> dict[str, Queue]:
     return queues
 
 
-async def _read(view: View, chosen: Mapping[str, Queue], *, as_of: int) -> dict[str, Sequence[Advice]]:
-    """Return what was chosen, as it is shown."""
+def _read(chosen: Mapping[str, Queue], *, as_of: int) -> Plan[dict[str, Sequence[Advice]]]:
+    """Find what was chosen, as it is shown."""
     relevant = [one for one in chain.from_iterable(chosen.values()) if isinstance(one, Relevant)]
-    items = await loaded(view, relevant, as_of=as_of)
+    items = yield from loaded(relevant, as_of=as_of)
 
     def read(queue: Queue) -> Iterator[Advice]:
         for one in queue:
@@ -180,7 +182,7 @@ def _unranked(ranking: Ranking, wanted: Wanted) -> int:
     return sum(ranking.totals.get(status, 0) for status in asked) - listed
 
 
-async def _why(view: View, wanted: Wanted, search: SearchText, ranking: Ranking) -> str:
+def _why(wanted: Wanted, search: SearchText, ranking: Ranking) -> Plan[str]:
     """Say why nothing is shown that is believed."""
     if search.empty:
         return "the query holds no words, so nothing was looked for"
@@ -196,6 +198,5 @@ async def _why(view: View, wanted: Wanted, search: SearchText, ranking: Ranking)
         domain=wanted.domain,
         as_of=wanted.as_of,
     )
-    if await view.ask(knowledge.page(listing, limit=1)):
-        return "nothing believed here is about this"
-    return "nothing is believed here yet"
+    believed: Sequence[Item] = yield knowledge.page(listing, limit=1)
+    return "nothing believed here is about this" if believed else "nothing is believed here yet"

@@ -1,16 +1,16 @@
 """Reading what is shown of an item: its statement, its evidence and its hints, as they were at a head."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from typing import Final
 
 from pmm_mcp.context.advice import CANDIDATES, EVIDENCE, Advice, Cited, Hints
 from pmm_mcp.context.quoting import one_line, shortened
 from pmm_mcp.domain.events.knowledge import Candidate
-from pmm_mcp.domain.knowledge import STATEMENT_CHARS_MAX
+from pmm_mcp.domain.knowledge import STATEMENT_CHARS_MAX, Item
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.domain.tiers import ACTIVE, Role
-from pmm_mcp.ports import View
+from pmm_mcp.ports import Plan
 from pmm_mcp.queries import events, knowledge, memory
 from pmm_mcp.queries.knowledge import Link
 from pmm_mcp.retrieval.relevance import Relevant
@@ -21,17 +21,18 @@ COUNTEREXAMPLES_MAX: Final = 2
 SOURCE_CHARS: Final = 120
 
 
-async def loaded(view: View, relevant: Sequence[Relevant], *, as_of: int) -> Mapping[int, Advice]:
-    """Return what is to be shown, by seq; an item whose statement was removed is absent."""
+def loaded(relevant: Sequence[Relevant], *, as_of: int) -> Plan[Mapping[int, Advice]]:
+    """Find what is to be shown, by seq; an item whose statement was removed is absent."""
     seqs = [one.item for one in relevant]
     if not seqs:
         return {}
-    items = await view.ask(knowledge.at(seqs, as_of=as_of))
-    born = await view.ask(events.by_seqs(seqs))
-    contested = await view.ask(knowledge.contested(seqs, as_of=as_of))
-    found = await view.ask(knowledge.links(seqs, as_of=as_of))
+    items: Mapping[int, Item] = yield knowledge.at(seqs, as_of=as_of)
+    born: Mapping[int, Recorded] = yield events.by_seqs(seqs)
+    contested: Collection[int] = yield knowledge.contested(seqs, as_of=as_of)
+    found: Sequence[Link] = yield knowledge.links(seqs, as_of=as_of)
     links = _some(found)
-    rows = await view.ask(memory.evidence_by([link.evidence for some in links.values() for link in some]))
+    cited = [link.evidence for some in links.values() for link in some]
+    rows: Mapping[int, memory.EvidenceRow] = yield memory.evidence_by(cited)
     sources = {seq: row.source for seq, row in rows.items()}
     return {
         one.item: Advice(

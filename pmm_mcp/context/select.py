@@ -8,12 +8,13 @@ from pmm_mcp.context.guidance import Guide, Wanted
 from pmm_mcp.context.pack import Failure, Pack
 from pmm_mcp.context.quoting import quoted, tokens_of
 from pmm_mcp.domain.anchors import Anchor, Place
-from pmm_mcp.ports import View
+from pmm_mcp.domain.records import Recorded
+from pmm_mcp.ports import Plan, View
 from pmm_mcp.queries import commitments, embeddings, events, turns
 from pmm_mcp.queries.memory import DOCUMENT_PREFIX
 from pmm_mcp.retrieval.finder import Finder
 from pmm_mcp.retrieval.grammar import plain
-from pmm_mcp.retrieval.scope import Filters, Found
+from pmm_mcp.retrieval.scope import Filters, Found, Question
 
 PAIRS: Final = 3
 DOCUMENTS_MAX: Final = 8
@@ -39,11 +40,18 @@ class Selector:
 
     async def select(self, view: View, prompt: str, *, place: Place, conversation: str, before: int) -> Pack:
         """Return what a turn at this place should show, looking only at events before a seq."""
-        head = await view.ask(events.head())
-        pairs = await view.ask(
-            turns.last_pairs(anchor=place.home, conversation=conversation, before=before, limit=PAIRS)
+        question = await self.finder.question(view, plain(prompt).text)
+        plan = self._selected(prompt, question, place=place, conversation=conversation, before=before)
+        return await view.carry_out(plan)
+
+    def _selected(
+        self, prompt: str, question: Question | None, *, place: Place, conversation: str, before: int
+    ) -> Plan[Pack]:
+        head: int = yield events.head()
+        pairs: tuple[turns.Pair, ...] = yield turns.last_pairs(
+            anchor=place.home, conversation=conversation, before=before, limit=PAIRS
         )
-        promised = await view.ask(commitments.open_at(place.visible, limit=COMMITMENTS_MAX, before=before))
+        promised = yield commitments.open_at(place.visible, limit=COMMITMENTS_MAX, before=before)
         wanted = Wanted(
             query=prompt,
             place=place,
@@ -52,26 +60,32 @@ class Selector:
             token_budget=GUIDANCE_TOKENS,
         )
         in_pairs = {seq for pair in pairs for seq in (pair.turn, pair.terminal)}
-        found, passed_over = await self._matching(
-            view, prompt, place.visible, before=before, without=in_pairs
+        found, passed_over = yield from self._matching(
+            prompt, question, place.visible, before=before, without=in_pairs
         )
         return Pack(
             head=min(head, before - 1),
             found=found,
             passed_over=passed_over,
-            vectors=await view.ask(embeddings.active_set()),
+            vectors=(yield embeddings.active_set()),
             pairs=pairs,
             commitments=promised,
-            failures=await _failures(view, place.home, conversation, before=before),
-            guidance=await self.guide.guidance(view, wanted),
+            failures=(yield from _failures(place.home, conversation, before=before)),
+            guidance=(yield from self.guide.guidance(wanted)),
         )
 
-    async def _matching(
-        self, view: View, prompt: str, anchors: Sequence[Anchor], *, before: int, without: set[int]
-    ) -> tuple[tuple[Found, ...], tuple[Found, ...]]:
-        """Return what matches and fits, and the best of what was passed over."""
-        found = await self.finder.find(
-            view, plain(prompt), anchors=anchors, filters=Filters(kinds=_KINDS, before=before)
+    def _matching(
+        self,
+        prompt: str,
+        question: Question | None,
+        anchors: Sequence[Anchor],
+        *,
+        before: int,
+        without: set[int],
+    ) -> Plan[tuple[tuple[Found, ...], tuple[Found, ...]]]:
+        """Find what matches and fits, and the best of what was passed over."""
+        found = yield from self.finder.find(
+            plain(prompt), question, anchors=anchors, filters=Filters(kinds=_KINDS, before=before)
         )
         kept: list[Found] = []
         left = DOCUMENT_TOKENS
@@ -89,11 +103,13 @@ class Selector:
         return tuple(kept), tuple(passed_over)
 
 
-async def _failures(view: View, anchor: str, conversation: str, *, before: int) -> tuple[Failure, ...]:
-    last = await view.ask(turns.last_answered(anchor=anchor, conversation=conversation, before=before))
+def _failures(anchor: str, conversation: str, *, before: int) -> Plan[tuple[Failure, ...]]:
+    last: int | None = yield turns.last_answered(anchor=anchor, conversation=conversation, before=before)
     if last is None:
         return ()
-    records = await view.ask(events.page(turn=last, kinds=("validation_failure",), limit=FAILURES_MAX))
+    records: Sequence[Recorded] = yield events.page(
+        turn=last, kinds=("validation_failure",), limit=FAILURES_MAX
+    )
     return tuple(
         Failure(reason=getattr(record.event, "reason", ""), line=record.texts.get("line") or "")
         for record in records

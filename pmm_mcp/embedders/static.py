@@ -58,7 +58,7 @@ class StaticEmbedder:
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         for n, found in enumerate(tokenizer.encode_batch(list(texts), add_special_tokens=False)):
             if found.ids:
-                vectors[n] = table[found.ids[:TOKENS_MAX]].astype(np.float32).mean(axis=0)
+                vectors[n] = table[found.ids[:TOKENS_MAX]].mean(axis=0, dtype=np.float32)
         return quantised(vectors)
 
     @cached_property
@@ -80,12 +80,12 @@ class StaticEmbedder:
                 header = json.loads(file.read(size))
             (described,) = (tensor for name, tensor in header.items() if name != "__metadata__")
             start = _HEADER_BYTES + size + described["data_offsets"][0]
-            table = np.memmap(path, np.float16, "r", start, shape=tuple(described["shape"]))
+            mapped = np.memmap(path, np.float16, "r", start, shape=tuple(described["shape"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise EmbedderUnavailableError(f"{path} is not the table that was expected", hint=HINT) from error
-        if described["dtype"] != "F16" or table.shape[1] != DIMENSIONS:
+        if described["dtype"] != "F16" or mapped.shape[1] != DIMENSIONS:
             raise EmbedderUnavailableError(f"{path} holds another kind of table", hint=HINT)
-        return table
+        return np.asarray(mapped)  # numpy is quicker with its own kind
 
     @cached_property
     def _tokenizer(self) -> Any:

@@ -1,12 +1,12 @@
 """Finding documents: candidates by their words, then everything that ranks them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pmm_mcp.domain.headings import asked_terms
 from pmm_mcp.domain.tiers import ACTIVE
-from pmm_mcp.ports import View
+from pmm_mcp.ports import Plan, View
 from pmm_mcp.retrieval.grammar import SearchText
 from pmm_mcp.retrieval.people import People, people_of
 from pmm_mcp.retrieval.ranking import ALL, DEFAULT, Player, Ranked, Weights, fuse
@@ -18,6 +18,7 @@ from pmm_mcp.retrieval.scope import (
     Lexical,
     Meaning,
     Neighbour,
+    Question,
     Surroundings,
 )
 
@@ -37,7 +38,6 @@ class _Field:
     found: dict[int, Found]
     who: People
     compared: Compared | None = None
-    cosines: Mapping[int, int] = field(default_factory=dict)
     headings: Mapping[Heading, int] = field(default_factory=dict)
     beside: Sequence[Neighbour] = ()
 
@@ -46,28 +46,42 @@ class _Field:
         for hit in more:
             self.found.setdefault(hit.doc, hit)
 
+    def seeds(self) -> list[int]:
+        """Return the documents that say most by themselves: what stands beside them may be meant."""
+        near = self._meanings(self.found)
+        says = {doc: hit.score + near.get(doc, 0) for doc, hit in self.found.items()}
+        return sorted(says, key=lambda doc: (-says[doc], doc))[:SEEDS]
+
     def players(self, anchors: Sequence[str] | None) -> dict[int, Player]:
         """Return what ranks them."""
-        worth = 0.0 if self.compared is None else self.compared.weight
+        known: dict[int, Found | Neighbour] = {one.doc: one for one in self.beside} | self.found
+        near = self._meanings(known)
         distance = {anchor: n for n, anchor in enumerate(anchors or ())}
         speaker = self.who.speaker or None
-        return {
-            doc: Player(
+        players: dict[int, Player] = {}
+        for doc, one in known.items():
+            hit = self.found.get(doc)
+            players[doc] = Player(
                 doc,
-                (hit.anchor, hit.conversation) if hit.conversation else None,
-                hit.score,
-                self._heading(hit) if self.headings else 0,
-                round(worth * self.cosines.get(doc, 0)),
-                is_of_speaker=speaker is not None and hit.speaker == speaker,
-                is_directive=hit.passage[:16].lower().startswith(_DIRECTIVES),
-                is_believed=hit.status is not None and hit.status in ACTIVE,
-                distance=distance.get(hit.anchor, 0),
+                (one.anchor, one.conversation) if one.conversation else None,
+                hit.score if hit else 0,
+                self._heading(one) if self.headings else 0,
+                near.get(doc, 0),
+                is_of_speaker=speaker is not None and one.speaker == speaker,
+                is_directive=hit is not None and hit.passage[:16].lower().startswith(_DIRECTIVES),
+                is_believed=one.status is not None and one.status in ACTIVE,
+                distance=distance.get(one.anchor, 0),
             )
-            for doc, hit in self.found.items()
-        }
+        return players
 
-    def _heading(self, hit: Found) -> int:
-        shared = Heading(hit.anchor, hit.conversation or "", hit.day)
+    def _meanings(self, docs: Collection[int]) -> Mapping[int, int]:
+        if self.compared is None:
+            return {}
+        weight = self.compared.weight
+        return {doc: round(weight * cosine) for doc, cosine in self.compared.cosines(docs).items()}
+
+    def _heading(self, hit: Found | Neighbour) -> int:
+        shared = Heading(hit.anchor, hit.conversation, hit.day)
         own = Heading(hit.anchor, "", "", hit.doc)
         return max(self.headings.get(shared, 0), self.headings.get(own, 0))
 
@@ -78,8 +92,7 @@ class _Field:
         """
         stretches: dict[int, dict[int, int]] = {}
         for one in self.beside:
-            side = 1 if one.found.doc > one.doc else -1
-            stretches.setdefault(one.doc, {0: one.doc})[side * one.distance] = one.found.doc
+            stretches.setdefault(one.of, {0: one.of})[one.place] = one.doc
         return sorted(
             {
                 (stretch[place], stretch[place + distance])
@@ -99,69 +112,57 @@ class Finder:
     meaning: Meaning | None = None
     weights: Weights = field(default=DEFAULT)
 
-    async def find(
+    async def question(self, view: View, text: str) -> Question | None:
+        """Return what a text means, for `find`; None where documents are found by their words alone."""
+        return None if self.meaning is None else await self.meaning.question(view, text)
+
+    def find(
         self,
-        view: View,
         search: SearchText,
+        question: Question | None,
         *,
         anchors: Sequence[str] | None,
         filters: Filters,
         limit: int = ALL,
-    ) -> tuple[Found, ...]:
-        """Return the best of what is in play, best first, ties by seq; `anchors` None looks everywhere."""
+    ) -> Plan[tuple[Found, ...]]:
+        """Find the best of what is in play, best first, ties by seq; `anchors` None looks everywhere."""
         if search.empty:
             return ()
-        speakers = await self.around.speakers(view, anchors=anchors)
+        speakers: Sequence[str] = yield self.around.speakers(anchors=anchors)
         who = people_of(search.text, search.terms, speakers=speakers)
         words = tuple(term for term in search.terms if term not in who.names)
         asked = replace(search, terms=words) if words else search
-        hits = await self.lexical.search(view, asked, anchors=anchors, filters=filters, limit=CANDIDATES)
-        play = _Field({hit.doc: hit for hit in hits}, who)
-        if self.meaning is not None:
-            play.compared = await self.meaning.compared(view, search.text)
+        hits = yield from self.lexical.search(asked, anchors=anchors, filters=filters, limit=CANDIDATES)
+        compared = None if question is None else (yield from question.compared())
+        play = _Field({hit.doc: hit for hit in hits}, who, compared)
         # What must be there, or must not, only the words can say: then nothing joins them.
         if not (search.phrases or search.excluded):
-            await self._join(view, play, asked, anchors=anchors, filters=filters)
-        if play.compared is not None:
-            play.cosines = play.compared.cosines(play.found)
+            yield from self._join(play, asked, anchors=anchors, filters=filters)
         players = play.players(anchors)
         ranked = fuse(players, next_to=play.pairs(1), near=play.pairs(2), weights=self.weights, limit=limit)
-        unread = [one.doc for one in ranked if not play.found[one.doc].passage]
-        passages = await self.around.passages(view, unread) if unread else {}
-        return tuple(
-            _shown(play.found[one.doc], players[one.doc], one, passages.get(one.doc, "")) for one in ranked
-        )
+        unknown = [one.doc for one in ranked if one.doc not in play.found]
+        if unknown:
+            play.enter((yield self.around.described(unknown, anchors=anchors, filters=filters)))
+        return tuple(_shown(play.found[one.doc], players[one.doc], one) for one in ranked)
 
-    async def _join(
-        self,
-        view: View,
-        play: _Field,
-        search: SearchText,
-        *,
-        anchors: Sequence[str] | None,
-        filters: Filters,
-    ) -> None:
+    def _join(
+        self, play: _Field, search: SearchText, *, anchors: Sequence[str] | None, filters: Filters
+    ) -> Plan[None]:
         """Bring into play what the words did not find: by heading, by meaning, by what stands beside."""
-        seeds = list(play.found)[:SEEDS]
         terms = asked_terms(search.text, search.terms)
-        play.headings = await self.around.headings(view, terms, anchors=anchors)
+        play.headings = yield from self.around.headings(terms, anchors=anchors)
         opened = [one for one in play.headings if one.doc or one.conversation][:HEADINGS_OPENED]
         if opened:
-            play.enter(await self.around.under(view, opened, anchors=anchors, filters=filters))
-        if play.compared is not None:
-            nearest = await play.compared.nearest()
-            new = nearest.keys() - play.found.keys()
-            if new:
-                play.enter(await self.around.described(view, new, anchors=anchors, filters=filters))
-            seeds += [doc for doc in new if doc in play.found]
-        if seeds:
-            play.beside = await self.around.neighbours(view, seeds, anchors=anchors, filters=filters)
-            play.enter([one.found for one in play.beside])
+            play.enter((yield self.around.under(opened, anchors=anchors, filters=filters)))
+        nearest = {} if play.compared is None else play.compared.nearest()
+        if new := nearest.keys() - play.found.keys():
+            play.enter((yield self.around.described(new, anchors=anchors, filters=filters)))
+        if seeds := play.seeds():
+            play.beside = yield self.around.neighbours(seeds, anchors=anchors, filters=filters)
 
 
-def _shown(hit: Found, player: Player, ranked: Ranked, passage: str) -> Found:
+def _shown(hit: Found, player: Player, ranked: Ranked) -> Found:
     legs = [leg for leg in ("lexical", "heading", "meaning") if getattr(player, leg) > 0]
     if ranked.steps["neighbours"]:
         legs.append("beside")
-    passage = hit.passage or passage
-    return replace(hit, passage=passage, score=ranked.score, legs=tuple(legs), steps=ranked.steps)
+    return hit._replace(score=ranked.score, legs=tuple(legs), steps=ranked.steps)

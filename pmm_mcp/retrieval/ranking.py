@@ -6,7 +6,6 @@ recomputed. What each is worth was measured (docs/benchmarks.md); none knows a n
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import nlargest
 from typing import Final
 
 VERSION: Final = 1
@@ -88,7 +87,8 @@ def fuse(
         for one, other in pairs:
             around[one] += weight * own[other]
             around[other] += weight * own[one]
-    total = {doc: (own[doc] + around[doc]) * _factor(player, weights) for doc, player in players.items()}
+    factors = {doc: _factor(player, weights) for doc, player in players.items()}
+    total = {doc: (own[doc] + around[doc]) * factor for doc, factor in factors.items()}
     together = _together(players, total, weights)
     final = {doc: total[doc] + together.get(player.conversation, 0.0) for doc, player in players.items()}
     best = max(final.values(), default=0.0) or 1.0
@@ -101,7 +101,7 @@ def fuse(
             "heading": round(weights.heading * player.heading),
             "meaning": round(weights.meaning * max(0, player.meaning)),
             "neighbours": round(around[player.doc]),
-            "factor": round(MILLION * _factor(player, weights)),
+            "factor": round(MILLION * factors[player.doc]),
             "conversation": round(together.get(player.conversation, 0.0)),
             "total": round(final[player.doc]),
         }
@@ -125,9 +125,7 @@ def _factor(player: Player, weights: Weights) -> float:
         factor *= weights.speaker
     if player.is_directive:
         factor *= weights.directive
-    if player.is_believed:
-        factor *= weights.belief
-    return factor
+    return factor * weights.belief if player.is_believed else factor
 
 
 def _together(
@@ -138,7 +136,7 @@ def _together(
         if player.conversation is not None:
             scores.setdefault(player.conversation, []).append(total[doc])
     return {
-        conversation: weights.conversation * _mean(nlargest(BEST_OF_A_CONVERSATION, found))
+        conversation: weights.conversation * _mean(sorted(found, reverse=True)[:BEST_OF_A_CONVERSATION])
         for conversation, found in scores.items()
     }
 

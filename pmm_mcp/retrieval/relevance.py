@@ -14,7 +14,7 @@ from pmm_mcp.domain.ids import SEQ_MAX, public_id
 from pmm_mcp.domain.knowledge import Form
 from pmm_mcp.domain.tiers import Status, Tier
 from pmm_mcp.domain.words import stem
-from pmm_mcp.ports import View
+from pmm_mcp.ports import Plan
 
 MILLION: Final = 1_000_000
 
@@ -81,8 +81,8 @@ class Ranking:
 class Relevance(Protocol):
     """Judges governed knowledge by a question, on one engine."""
 
-    async def rank(self, view: View, terms: Sequence[str], *, among: Among) -> Ranking:
-        """Return what is about these terms; ties by seq."""
+    def rank(self, terms: Sequence[str], *, among: Among) -> Plan[Ranking]:
+        """Find what is about these terms; ties by seq."""
         ...
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol
 
-from pmm_mcp.ports import View
+from pmm_mcp.ports import Plan, Query, View
 from pmm_mcp.retrieval.grammar import SearchText
 
 CANDIDATES: Final = 400
@@ -24,9 +25,11 @@ class Filters:
     without_statuses: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A document that matched, with its best passage; `score` in millionths of the best."""
+class Found(NamedTuple):
+    """A document that matched, with its best passage; `score` in millionths of the best.
+
+    A tuple, for a search makes hundreds of them.
+    """
 
     doc: int
     kind: str
@@ -42,12 +45,11 @@ class Found:
     day: str = ""
     legs: tuple[str, ...] = ("lexical",)
     """What found it: its words, its heading, its meaning, or what stands beside it."""
-    steps: Mapping[str, int] = field(default_factory=dict)
+    steps: Mapping[str, int] = MappingProxyType({})
     """What each step of the ranking brought, in millionths."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(NamedTuple):
     """What a conversation's day has in common; `doc` instead of 0 for what belongs to one document."""
 
     anchor: str
@@ -56,48 +58,46 @@ class Heading:
     doc: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """What stands beside a document in its conversation, next to it or one apart; without its passage."""
+class Neighbour(NamedTuple):
+    """What stands beside a document in its conversation: `place` 1 after it, -2 the last but one before."""
 
+    of: int
+    place: int
     doc: int
-    distance: int
-    found: Found
+    anchor: str
+    conversation: str
+    speaker: str | None
+    status: str | None
+    day: str
 
 
 class Surroundings(Protocol):
     """Looks at what stands around documents, on one engine."""
 
-    async def speakers(self, view: View, *, anchors: Sequence[str] | None) -> tuple[str, ...]:
-        """Return who speaks at these places, those who say most first."""
+    def speakers(self, *, anchors: Sequence[str] | None) -> Query[tuple[str, ...]]:
+        """Ask who speaks at these places, those who say most first."""
         ...
 
-    async def headings(
-        self, view: View, terms: Sequence[str], *, anchors: Sequence[str] | None
-    ) -> Mapping[Heading, int]:
-        """Return the headings that hold some of these terms, best first, with their share of the question."""
+    def headings(self, terms: Sequence[str], *, anchors: Sequence[str] | None) -> Plan[Mapping[Heading, int]]:
+        """Find the headings that hold some of these terms, best first, with their share of the question."""
         ...
 
-    async def under(
-        self, view: View, headings: Collection[Heading], *, anchors: Sequence[str] | None, filters: Filters
-    ) -> tuple[Found, ...]:
-        """Return the first documents under these headings, as far as the filters let them through."""
+    def under(
+        self, headings: Collection[Heading], *, anchors: Sequence[str] | None, filters: Filters
+    ) -> Query[tuple[Found, ...]]:
+        """Ask for the first documents under these headings, as far as the filters let them through."""
         ...
 
-    async def described(
-        self, view: View, docs: Collection[int], *, anchors: Sequence[str] | None, filters: Filters
-    ) -> tuple[Found, ...]:
-        """Return documents by seq, as far as the filters let them through."""
+    def described(
+        self, docs: Collection[int], *, anchors: Sequence[str] | None, filters: Filters
+    ) -> Query[tuple[Found, ...]]:
+        """Ask for documents by seq, as far as the filters let them through."""
         ...
 
-    async def neighbours(
-        self, view: View, docs: Collection[int], *, anchors: Sequence[str] | None, filters: Filters
-    ) -> tuple[Neighbour, ...]:
-        """Return what stands beside documents in their conversations, as the filters let it through."""
-        ...
-
-    async def passages(self, view: View, docs: Collection[int]) -> Mapping[int, str]:
-        """Return how documents begin."""
+    def neighbours(
+        self, docs: Collection[int], *, anchors: Sequence[str] | None, filters: Filters
+    ) -> Query[tuple[Neighbour, ...]]:
+        """Ask what stands beside documents in their conversations, as the filters let it through."""
         ...
 
 
@@ -109,7 +109,7 @@ class Compared(Protocol):
         """How much a cosine counts, beside a lexical score of at most 1."""
         ...
 
-    async def nearest(self) -> Mapping[int, int]:
+    def nearest(self) -> Mapping[int, int]:
         """Return the documents nearest to it, wherever they are."""
         ...
 
@@ -118,25 +118,32 @@ class Compared(Protocol):
         ...
 
 
+class Question(Protocol):
+    """What a question means, as far as it can be compared."""
+
+    def compared(self) -> Plan[Compared]:
+        """Return it beside all documents that have vectors by now."""
+        ...
+
+
 class Meaning(Protocol):
     """Compares what is asked with what documents mean, as far as they have vectors."""
 
-    async def compared(self, view: View, text: str) -> Compared | None:
-        """Return a text beside the documents; None where no vectors serve."""
+    async def question(self, view: View, text: str) -> Question | None:
+        """Return what a text means; None where no vectors serve."""
         ...
 
 
 class Lexical(Protocol):
     """Finds documents by their words, on one engine."""
 
-    async def search(
+    def search(
         self,
-        view: View,
         search: SearchText,
         *,
         anchors: Sequence[str] | None,
         filters: Filters,
         limit: int = CANDIDATES,
-    ) -> tuple[Found, ...]:
-        """Return the best documents, best first; `anchors` None looks everywhere, few are found sooner."""
+    ) -> Plan[tuple[Found, ...]]:
+        """Find the best documents, best first; `anchors` None looks everywhere, few are found sooner."""
         ...

@@ -1,7 +1,7 @@
 """What is shown of a document: the passages that say most of what was asked, and which words those are."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -26,7 +26,7 @@ class Snippet:
 def snippet(passages: Sequence[str], terms: Iterable[str]) -> Snippet:
     """Return the two passages that hold most of these terms, the first ones among equals."""
     asked = frozenset(stem(term) for term in terms if is_content_word(term))
-    words = [tuple(word for word in _WORD.findall(passage) if _stems(word) & asked) for passage in passages]
+    words = [tuple(_holding(asked, passage)) for passage in passages]
     held = [len(asked & frozenset().union(*map(_stems, matching))) for matching in words]
     best = sorted(range(len(passages)), key=lambda n: (-held[n], n))[:PASSAGES_SHOWN]
     if len(best) > 1 and not held[best[1]]:
@@ -37,6 +37,14 @@ def snippet(passages: Sequence[str], terms: Iterable[str]) -> Snippet:
         left_out=sum(len(passage) for n, passage in enumerate(passages) if n not in best),
         highlights=tuple(dict.fromkeys(word for n in shown for word in words[n]))[:HIGHLIGHTS_MAX],
     )
+
+
+def _holding(asked: frozenset[str], passage: str) -> Iterator[str]:
+    for word in _WORD.findall(passage):
+        # Most words hold none of them, and that is seen at once; other scripts may be written in two ways.
+        seen = word.lower()
+        if not (seen.isascii() and not any(term in seen for term in asked)) and _stems(word) & asked:
+            yield word
 
 
 @lru_cache(maxsize=8_192)

@@ -1,5 +1,6 @@
 """What is believed here about a question: guidance for whoever is about to choose an approach."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +15,7 @@ from pmm_mcp.domain.names import name
 from pmm_mcp.domain.normalise import normalise
 from pmm_mcp.domain.records import Call
 from pmm_mcp.domain.sizes import ANSWER_BYTES_MAX, cut, part_bytes
-from pmm_mcp.ports import Ledger
+from pmm_mcp.ports import Ledger, Plan
 from pmm_mcp.queries import adoption, events
 from pmm_mcp.retrieval.grammar import QUERY_CHARS_MAX
 from pmm_mcp.services.results import Part, Result
@@ -125,15 +126,20 @@ class ContextService:
                     f"as_of: the ledger has no event {given.as_of}",
                     hint=f"It is a seq up to {head}; 0 is now.",
                 )
-            guidance = await self.guide.guidance(view, _wanted(given, call, as_of=given.as_of or head))
-            secret = await view.ask(adoption.secret())
-            totals = await view.ask(adoption.totals_of([one.seq for one in guidance.advice]))
+            plan = self._plan(_wanted(given, call, as_of=given.as_of or head))
+            guidance, secret, totals = await view.carry_out(plan)
         head = given.as_of or head
         result = _result(given, guidance, call, head=head, secret=secret)
         while part_bytes(result) > ANSWER_BYTES_MAX and guidance.advice:
             guidance = guidance.shorter()
             result = _result(given, guidance, call, head=head, secret=secret)
         return result.model_copy(update={"adoption": dict(totals)})
+
+    def _plan(self, wanted: Wanted) -> Plan[tuple[Guidance, bytes, Mapping[str, int]]]:
+        guidance = yield from self.guide.guidance(wanted)
+        secret: bytes = yield adoption.secret()
+        totals: Mapping[str, int] = yield adoption.totals_of([one.seq for one in guidance.advice])
+        return guidance, secret, totals
 
 
 def _check(given: ContextInput) -> None:

@@ -9,7 +9,7 @@ from pmm_mcp.domain.errors import EmbedderUnavailableError, PmmError
 from pmm_mcp.domain.events.retrieval import EmbeddingSetChanged, EmbeddingsRecorded
 from pmm_mcp.domain.records import Actor, Call, Draft
 from pmm_mcp.domain.vectors import Batch, batch_of
-from pmm_mcp.ports import Embedder, Embedders, Ledger, Progress, Transaction, View
+from pmm_mcp.ports import Embedder, Embedders, Ledger, Plan, Progress, Transaction
 from pmm_mcp.queries import embeddings
 
 BATCH: Final = 256
@@ -45,15 +45,15 @@ class EmbeddingService:
     ledger: Ledger
     embedders: Embedders
 
-    async def coverage(self, view: View) -> Coverage:
-        """Return how far the vectors reach."""
+    def coverage(self) -> Plan[Coverage]:
+        """Find how far the vectors reach."""
         try:
             wanted = self.embedders.wanted
         except EmbedderUnavailableError as error:
             return Coverage(problem=error.code)
         if wanted is None:
             return Coverage()
-        reach = await view.ask(embeddings.reach(wanted.name))
+        reach: embeddings.Reach = yield embeddings.reach(wanted.name)
         return Coverage(reach.active, wanted.name, reach.pending)
 
     async def catch_up(self, *, progress: Progress | None = None) -> int:
@@ -67,7 +67,7 @@ class EmbeddingService:
         if embedder is None:
             return 0
         async with self.ledger.reader.view() as view:
-            total = (await self.coverage(view)).pending
+            total = (await view.carry_out(self.coverage())).pending
         done = 0
         while count := await self._step(embedder, least=1):
             done += count

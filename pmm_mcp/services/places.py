@@ -7,9 +7,9 @@ from pmm_mcp.domain.anchors import UNSCOPED, Anchor, Place
 from pmm_mcp.domain.errors import MoveNotAllowedError
 from pmm_mcp.domain.events.ledger import PlaceConfirmed, PlaceSeen
 from pmm_mcp.domain.records import Actor, Call, Draft
-from pmm_mcp.ports import Ledger, Transaction
+from pmm_mcp.ports import Ledger, Plan, Transaction
 from pmm_mcp.queries import events, places
-from pmm_mcp.queries.plans import Plan, carried_out, carry_out
+from pmm_mcp.queries.plans import carry_out
 from pmm_mcp.services.results import Result
 
 
@@ -33,7 +33,7 @@ class PlaceService:
     async def show(self, *, call: Call) -> PlaceResult:
         """Return the place of a call, and what is unusual about it."""
         async with self.ledger.reader.view() as view:
-            was = await carried_out(view, changed_from(call.place))
+            was = await view.carry_out(changed_from(call.place))
             head = await view.ask(events.head())
         return _result(call.place, was, head=head)
 

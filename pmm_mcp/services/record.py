@@ -16,9 +16,9 @@ from pmm_mcp.domain.records import Call, Draft, Recorded
 from pmm_mcp.domain.sources import EventSource, FileSource, parse_source
 from pmm_mcp.domain.times import instant
 from pmm_mcp.domain.words import compare_words, passages
-from pmm_mcp.ports import FileRead, Files, Ledger, Transaction, View
+from pmm_mcp.ports import FileRead, Files, Ledger, Plan, Transaction, View
 from pmm_mcp.queries import events, memory
-from pmm_mcp.queries.plans import Plan, carried_out, carry_out
+from pmm_mcp.queries.plans import carry_out
 from pmm_mcp.retrieval.grammar import plain
 from pmm_mcp.retrieval.scope import Filters, Lexical, Meaning
 from pmm_mcp.services.boundary import Boundary, masked_names
@@ -148,11 +148,12 @@ class RecordService:
     async def _near(self, view: View, content: str, call: Call) -> list[Ref]:
         head = passages(content)[:1]
         search = plain(head[0] if head else "")
-        found = await self.lexical.search(
-            view, search, anchors=call.place.visible, filters=Filters(kinds=("evidence",))
+        found = await view.carry_out(
+            self.lexical.search(search, anchors=call.place.visible, filters=Filters(kinds=("evidence",)))
         )
         records = await view.ask(events.by_seqs([hit.doc for hit in found[: 2 * NEAR_MAX]]))
-        compared = await self.meaning.compared(view, content[:NEAR_CHARS]) if records else None
+        question = await self.meaning.question(view, content[:NEAR_CHARS]) if records else None
+        compared = None if question is None else await view.carry_out(question.compared())
         cosines = {} if compared is None else compared.cosines(records)
         alike = [
             (_likeness(content, text, cosine=cosines.get(record.seq, 0)), record.seq, text)
@@ -302,7 +303,7 @@ def _resolved(event: EvidenceRecorded, source: Recorded) -> EvidenceRecorded:
 
 async def _rehearse(view: View, piece: _Piece) -> RecordResult:
     """Answer as if it had been recorded."""
-    found, head = await carried_out(view, piece.plan()), await view.ask(events.head())
+    found, head = await view.carry_out(piece.plan()), await view.ask(events.head())
     if found.same is None:
         result = piece.result(0, found, origin=found.event.origin, head=head)
     else:

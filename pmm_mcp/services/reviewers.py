@@ -24,9 +24,9 @@ from pmm_mcp.domain.records import Call, Draft
 from pmm_mcp.domain.reviews import YOUNG_US, key_id, signed_bytes
 from pmm_mcp.domain.tiers import Tier
 from pmm_mcp.domain.times import microseconds
-from pmm_mcp.ports import Clock, Ledger, Transaction
+from pmm_mcp.ports import Clock, Ledger, Plan, Transaction
 from pmm_mcp.queries import events, reviews
-from pmm_mcp.queries.plans import Plan, carry_out
+from pmm_mcp.queries.plans import carry_out
 from pmm_mcp.queries.reviews import Reviewer
 from pmm_mcp.services.boundary import Boundary
 from pmm_mcp.services.results import Part, Result

@@ -13,12 +13,12 @@ from pmm_mcp.domain.ids import public_id
 from pmm_mcp.domain.knowledge import Item
 from pmm_mcp.domain.records import Call, Draft, Recorded
 from pmm_mcp.domain.tiers import GLOSSES, Role
-from pmm_mcp.ports import Clock, Ledger, Signatures, Transaction, View
+from pmm_mcp.ports import Clock, Ledger, Plan, Signatures, Transaction, View
 from pmm_mcp.queries import citations, events, knowledge, memory, reviews
 from pmm_mcp.queries.citations import Citation
 from pmm_mcp.queries.knowledge import Listing
 from pmm_mcp.queries.memory import EvidenceRow
-from pmm_mcp.queries.plans import Plan, carried_out, carry_out
+from pmm_mcp.queries.plans import carry_out
 from pmm_mcp.services.boundary import Boundary
 from pmm_mcp.services.items import HISTORY, Change, change_of
 from pmm_mcp.services.knowledge.dossier import Dossier, Proposal, dossier_of, item_at, parse_item
@@ -138,7 +138,7 @@ class ReviewService:
         """
         form, seq = parse_item(item_id)
         async with self.ledger.reader.view() as view:
-            item = await carried_out(view, item_at(seq, form))
+            item = await view.carry_out(item_at(seq, form))
             asked = await self._asked(view, seq, move=move)
             record = asked[0] if asked else None
             if record is None:
@@ -149,8 +149,8 @@ class ReviewService:
                         hint="`pmm-mcp review list` shows what does.",
                     )
             plan = dossier_of(_proposal(item, record), now_us=self.clock.now_us(), signatures=self.signatures)
-            dossier = await carried_out(view, plan)
-            return await carried_out(view, _case(dossier, record))
+            dossier = await view.carry_out(plan)
+            return await view.carry_out(_case(dossier, record))
 
     async def decide(
         self,

@@ -1,7 +1,7 @@
 """Searching what was recorded."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,11 +16,11 @@ from pmm_mcp.domain.records import Call
 from pmm_mcp.domain.sizes import cut, fitting
 from pmm_mcp.domain.tiers import Status, parse_tier
 from pmm_mcp.domain.times import instant
-from pmm_mcp.ports import Ledger, View
+from pmm_mcp.ports import Ledger, Plan
 from pmm_mcp.queries import counters, events, memory
 from pmm_mcp.retrieval.finder import Finder
 from pmm_mcp.retrieval.grammar import SearchText, parse, with_words
-from pmm_mcp.retrieval.scope import Filters, Found
+from pmm_mcp.retrieval.scope import Filters, Found, Question
 from pmm_mcp.retrieval.snippets import Snippet, snippet
 from pmm_mcp.services.embedding import EmbeddingService
 from pmm_mcp.services.results import Part, Result
@@ -126,29 +126,35 @@ class SearchService:
         """
         request = _request(given, call)
         async with self.ledger.reader.view() as view:
-            found = await self.finder.find(
-                view,
-                request.text,
-                anchors=request.anchors,
-                filters=request.filters,
-                limit=request.offset + request.limit + 1,
-            )
-            hits = found[request.offset : request.offset + request.limit]
-            texts = await view.ask(memory.passages_of([hit.doc for hit in hits], most=PASSAGES_LOOKED_AT))
-            page = [_item(hit, snippet(texts.get(hit.doc, ()), request.text.terms)) for hit in hits]
-            shown = fitting(page, bytes_max=RESULTS_BYTES, least=1)
-            end = request.offset + len(shown)
-            return SearchResult(
-                results=shown,
-                scope=Scope(
-                    anchors=list(request.anchors or ("*",)),
-                    documents=await view.ask(counters.documents(request.anchors)),
-                ),
-                degraded=(await self.embedding.coverage(view)).degraded,
-                next_cursor=str(end) if shown and len(found) > end else None,
-                notice=await _notice(view, request, found),
-                head=await view.ask(events.head()),
-            )
+            question = await self.finder.question(view, request.text.text)
+            return await view.carry_out(self._result(request, question))
+
+    def _result(self, request: _Request, question: Question | None) -> Plan[SearchResult]:
+        found = yield from self.finder.find(
+            request.text,
+            question,
+            anchors=request.anchors,
+            filters=request.filters,
+            limit=request.offset + request.limit + 1,
+        )
+        hits = found[request.offset : request.offset + request.limit]
+        texts: Mapping[int, Sequence[str]] = yield memory.passages_of(
+            [hit.doc for hit in hits], most=PASSAGES_LOOKED_AT
+        )
+        page = [_item(hit, snippet(texts.get(hit.doc, ()), request.text.terms)) for hit in hits]
+        shown = fitting(page, bytes_max=RESULTS_BYTES, least=1)
+        end = request.offset + len(shown)
+        return SearchResult(
+            results=shown,
+            scope=Scope(
+                anchors=list(request.anchors or ("*",)),
+                documents=(yield counters.documents(request.anchors)),
+            ),
+            degraded=(yield from self.embedding.coverage()).degraded,
+            next_cursor=str(end) if shown and len(found) > end else None,
+            notice=(yield from _notice(request, found)),
+            head=(yield events.head()),
+        )
 
 
 def _request(given: SearchInput, call: Call) -> _Request:
@@ -243,7 +249,7 @@ def _item(hit: Found, shown: Snippet) -> SearchItem:
     )
 
 
-async def _notice(view: View, request: _Request, found: Sequence[Found]) -> str | None:
+def _notice(request: _Request, found: Sequence[Found]) -> Plan[str | None]:
     """Say why there is nothing, or what was cut."""
     if request.text.cut:
         return f"only the last part of the query was used; {request.text.cut} characters were left out"
@@ -257,10 +263,10 @@ async def _notice(view: View, request: _Request, found: Sequence[Found]) -> str 
         return None
     hints = []
     for column in (*filters.equal, *(["kind"] if filters.kinds else [])):
-        values = await view.ask(memory.values_of(column, anchors=request.anchors))
+        values: Sequence[str] = yield memory.values_of(column, anchors=request.anchors)
         hints.append(f"{column}: {', '.join(values) or 'none'}")
     if filters.label:
-        values = await view.ask(memory.labels_of(anchors=request.anchors))
+        values = yield memory.labels_of(anchors=request.anchors)
         hints.append(f"label: {', '.join(values) or 'none'}")
     there_is = f"; there is {'; '.join(hints)}" if hints else ""
     return cut(f"nothing matches with these filters{there_is}", bytes_max=NOTICE_BYTES)

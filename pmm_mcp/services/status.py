@@ -12,7 +12,6 @@ from pmm_mcp.domain.sizes import cut, fitting, text_bytes
 from pmm_mcp.ports import ChatModels, Ledger, View
 from pmm_mcp.queries import commitments, counters, events, knowledge, memory, reviews
 from pmm_mcp.queries.knowledge import Listing
-from pmm_mcp.queries.plans import carried_out
 from pmm_mcp.services.embedding import Coverage, EmbeddingService
 from pmm_mcp.services.places import changed_from, notice_of
 from pmm_mcp.services.results import Part, Result
@@ -103,11 +102,11 @@ class StatusService:
             head = await view.ask(events.head())
             open_now = await view.ask(commitments.open_at(anchors, limit=COMMITMENTS_MAX))
             awaiting = await _awaiting(view, call)
-            was = await carried_out(view, changed_from(call.place))
+            was = await view.carry_out(changed_from(call.place))
             text = await _wake_up(view, call, head, awaiting)
             counts = await view.ask(counters.by_kind())
             known = await view.ask(reviews.reviewers())
-            vectors = await self.embedding.coverage(view)
+            vectors = await view.carry_out(self.embedding.coverage())
         notices = [call.place.notice, notice_of(was), self.turns.take_finished() or ""]
         result = StatusResult(
             version=__version__,

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from pmm_mcp.domain.errors import EmbedderUnavailableError
-from pmm_mcp.domain.vectors import Vector, batch_of
+from pmm_mcp.domain.vectors import Batch, Vector, batch_of
 from pmm_mcp.embedders import Embedders, StaticEmbedder
 from pmm_mcp.embedders.minilm import MiniLmEmbedder
 from pmm_mcp.embedders.server import ServerEmbedder
 from pmm_mcp.ports import Embedder
-from pmm_mcp.retrieval.vectors import VectorIndex
+from pmm_mcp.retrieval.vectors import Vectors
 from tests.providers.fake_server import Answer, serving
 
 LOCAL = [
@@ -136,34 +136,45 @@ def vector(*steps: int) -> Vector:
     return Vector(1 / 127, bytes(step & 0xFF for step in steps))
 
 
-def test_an_index_finds_the_nearest_and_knows_what_it_has() -> None:
-    index = VectorIndex("set")
-    assert index.nearest(vector(127, 0), limit=3, floor=0) == {}
-    index.add([batch_of("set", from_seq=1, to_seq=4, docs=[2, 4], vectors=[vector(127, 0), vector(0, 127)])])
-    index.add([batch_of("set", from_seq=5, to_seq=9, docs=[9], vectors=[vector(90, 90)])])
+def test_vectors_find_the_nearest_and_know_what_they_have() -> None:
+    none = Vectors.none()
+    assert none.nearest(vector(127, 0), limit=3, floor=0) == {}
+    two = none.more(
+        [batch_of("set", from_seq=1, to_seq=4, docs=[2, 4], vectors=[vector(127, 0), vector(0, 127)])]
+    )
+    three = two.more([batch_of("set", from_seq=5, to_seq=9, docs=[9], vectors=[vector(90, 90)])])
     asked = vector(127, 0)
-    assert (index.size, index.reaches) == (3, 9)
-    assert list(index.nearest(asked, limit=2, floor=1)) == [2, 9]
-    assert index.cosines(asked, docs=[4, 9, 10]) == {4: 0, 9: 708_661}
+    assert (three.size, three.reaches) == (3, 9)
+    assert list(three.nearest(asked, limit=2, floor=1)) == [2, 9]
+    assert three.cosines(asked, docs=[4, 9, 10]) == {4: 0, 9: 708_661}
+    assert list(two.nearest(asked, limit=2, floor=1)) == [2]
+
+
+def test_a_batch_whose_documents_are_all_gone_leaves_room_for_others() -> None:
+    gone = Batch(set="set", from_seq=1, to_seq=4, docs=b"", scales=b"", data=b"")
+    vectors = Vectors.none().more([gone])
+    assert (vectors.size, vectors.reaches) == (0, 4)
+    assert vectors.cosines(vector(127, 0), docs=[2]) == {}
+    vectors = vectors.more([batch_of("set", from_seq=5, to_seq=9, docs=[9], vectors=[vector(127, 0)])])
+    assert list(vectors.nearest(vector(127, 0), limit=2, floor=1)) == [9]
 
 
 def test_what_is_blanked_is_near_to_nothing() -> None:
     batch = batch_of("set", from_seq=1, to_seq=4, docs=[2, 4], vectors=[vector(127, 0), vector(0, 127)])
     blank = batch.without(2)
-    index = VectorIndex("set")
-    index.add([blank])
-    assert index.cosines(vector(127, 0), docs=[2, 4]) == {2: 0, 4: 0}
+    assert Vectors.none().more([blank]).cosines(vector(127, 0), docs=[2, 4]) == {2: 0, 4: 0}
     assert blank.without(3) == blank
     assert blank.digest != batch.digest
 
 
 def test_many_vectors_are_compared_by_their_signs_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pmm_mcp.retrieval.vectors.PREFILTER_FROM", 10)
-    monkeypatch.setattr("pmm_mcp.retrieval.vectors.PREFILTERED", 5)
-    index = VectorIndex("set")
-    for start in (0, 20):
+    monkeypatch.setattr("pmm_mcp.retrieval.vectors.PREFILTERED", 1)
+    all_of_them = Vectors.none()
+    asked = vector(*((100 if (7 >> bit) & 1 else -100) for bit in range(8)))
+    for start in (0, 20, 40, 60):
         docs = list(range(start + 1, start + 21))
         vectors = [vector(*((100 if (doc >> bit) & 1 else -100) for bit in range(8))) for doc in docs]
-        index.add([batch_of("set", from_seq=start + 1, to_seq=start + 20, docs=docs, vectors=vectors)])
-        asked = vector(*((100 if (7 >> bit) & 1 else -100) for bit in range(8)))
-        assert next(iter(index.nearest(asked, limit=3, floor=0))) == 7
+        batch = batch_of("set", from_seq=start + 1, to_seq=start + 20, docs=docs, vectors=vectors)
+        all_of_them = all_of_them.more([batch])
+        assert next(iter(all_of_them.nearest(asked, limit=3, floor=0))) == 7

@@ -27,7 +27,7 @@ from tests.beliefs import ACTIVE, believe
 async def rank(mind: Mind, query: str, *, as_of: int = SEQ_MAX, domain: str = "") -> Ranking:
     among = Among(anchors=HERE.visible, statuses=tuple(Status), domain=domain, as_of=as_of)
     async with mind.app.ledger.reader.view() as view:
-        return await FtsRelevance().rank(view, distinct(plain(query).terms), among=among)
+        return await view.carry_out(FtsRelevance().rank(distinct(plain(query).terms), among=among))
 
 
 async def scores(mind: Mind, query: str) -> dict[str, int]:

@@ -21,8 +21,8 @@ from pmm_mcp.domain.words import query_terms, stem
 from pmm_mcp.embedders import StaticEmbedder
 from pmm_mcp.ports import Embedder
 from pmm_mcp.retrieval.grammar import parse
+from pmm_mcp.retrieval.meaning import VectorMeaning
 from pmm_mcp.retrieval.scope import Filters
-from pmm_mcp.retrieval.vectors import VectorMeaning
 from pmm_mcp.services.embedding import EmbeddingService
 from tests.apps import Mind, mind_of
 from tests.ledgers import HUMAN, redact
@@ -114,7 +114,10 @@ async def test_what_stands_beside_a_match_comes_with_its_text_too(tmp_path: Path
             await mind.at(conversation="one").record(text)
         await mind.app.embedding.catch_up()
         async with mind.app.ledger.reader.view() as view:
-            found = await mind.app.search.finder.find(view, parse("otter"), anchors=None, filters=Filters())
+            finder = mind.app.search.finder
+            question = await finder.question(view, "otter")
+            plan = finder.find(parse("otter"), question, anchors=None, filters=Filters())
+            found = await view.carry_out(plan)
     assert [one.passage for one in found] == list(said)
 
 
@@ -246,7 +249,7 @@ async def test_a_server_keeps_up_by_itself(tmp_path: Path) -> None:
         running.cancel()
         await asyncio.wait({running})
         async with mind.app.ledger.reader.view() as view:
-            coverage = await mind.app.embedding.coverage(view)
+            coverage = await view.carry_out(mind.app.embedding.coverage())
     assert coverage.pending == 0
 
 

@@ -23,7 +23,7 @@ def reader_uri(path: Path) -> str:
 
 def connect_reader(path: Path) -> sqlite3.Connection:
     """Open the file for reading only, in the calling thread."""
-    return sqlite3.connect(reader_uri(path), uri=True, isolation_level=None, timeout=5)
+    return sqlite3.connect(reader_uri(path), uri=True, isolation_level=None, timeout=5, cached_statements=256)
 
 
 def connect_present(path: Path) -> sqlite3.Connection:

@@ -1,18 +1,19 @@
-"""Readers: a few read-only connections, each view one consistent snapshot of the ledger."""
+"""Readers: a few read-only connections, each in a thread of its own; a view is one snapshot of the ledger."""
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-import aiosqlite
-
 from pmm_mcp.domain.errors import LedgerBusyError, RebuildingError
-from pmm_mcp.ledger.sqlite.connection import reader_uri
+from pmm_mcp.ledger.sqlite.connection import connect_reader
 from pmm_mcp.ledger.sqlite.faults import in_our_words
-from pmm_mcp.ports import Clock, Query
+from pmm_mcp.ports import Clock, Plan, Query
+from pmm_mcp.queries.plans import carry_out
 
 T = TypeVar("T")
 
@@ -24,11 +25,10 @@ VIEW_S: Final = 5.0
 class SqliteView:
     """A `View` on one connection."""
 
-    def __init__(self, db: aiosqlite.Connection, clock: Clock) -> None:
+    def __init__(self, thread: "_ReadingThread", snapshot: "_Snapshot") -> None:
         """Stand in the snapshot that is open on the connection."""
-        self._db = db
-        self._clock = clock
-        self._until = clock.monotonic() + VIEW_S
+        self._thread = thread
+        self._snapshot = snapshot
 
     async def ask(self, query: Query[T]) -> T:
         """Answer a query.
@@ -38,13 +38,11 @@ class SqliteView:
             RebuildingError: the read tables are still those of another version of the program.
 
         """
-        if self._clock.monotonic() > self._until:
-            raise LedgerBusyError("reading took too long", hint="Ask for less at once.")
-        try:
-            rows = await self._db.execute_fetchall(query.sql, query.params)
-        except sqlite3.Error as error:
-            raise _of_another_version(error) or in_our_words(error) from error
-        return query.read([*map(tuple, rows)])
+        return await self._thread.run(partial(self._snapshot.ask, query))
+
+    async def carry_out(self, plan: Plan[T]) -> T:
+        """Answer a plan, with one change of threads however much it asks; raises what `ask` does."""
+        return await self._thread.run(partial(carry_out, self._snapshot, plan))
 
 
 class SqliteReader:
@@ -54,7 +52,7 @@ class SqliteReader:
         """Prepare; connections are opened when they are needed."""
         self._path = path
         self._clock = clock
-        self._idle: list[aiosqlite.Connection] = []
+        self._idle: list[_ReadingThread] = []
         self._free = asyncio.Semaphore(READERS_MAX)
         self._is_closed = False
 
@@ -62,33 +60,92 @@ class SqliteReader:
     async def view(self) -> AsyncGenerator[SqliteView, None]:
         """Open a snapshot for the block."""
         async with self._free:
-            db = self._idle.pop() if self._idle else await self._connect()
+            thread = self._idle.pop() if self._idle else _ReadingThread(self._path)
+            snapshot = _Snapshot(thread, self._clock)
             try:
-                await db.execute("BEGIN")
-                yield SqliteView(db, self._clock)
-                await db.execute("ROLLBACK")
+                await thread.run(snapshot.begin)
+                yield SqliteView(thread, snapshot)
+                await thread.run(snapshot.end)
             except BaseException:
                 # A statement may still be running for a cancelled caller: this connection is not used again.
-                await asyncio.shield(_discard(db))
+                snapshot.abandon()
+                await asyncio.shield(thread.aclose())
                 raise
             if self._is_closed:
-                await asyncio.shield(db.close())
+                await asyncio.shield(thread.aclose())
             else:
-                self._idle.append(db)
+                self._idle.append(thread)
 
     async def aclose(self) -> None:
         """Close the connections; one that is in use is closed when its view ends."""
         self._is_closed = True
         while self._idle:
-            await self._idle.pop().close()
+            await self._idle.pop().aclose()
 
-    async def _connect(self) -> aiosqlite.Connection:
+
+class _Snapshot:
+    """What a connection sees from `begin` to `end`; all but `abandon` runs in its thread."""
+
+    def __init__(self, thread: "_ReadingThread", clock: Clock) -> None:
+        self._thread = thread
+        self._clock = clock
+        self._until = clock.monotonic() + VIEW_S
+
+    def begin(self) -> None:
+        self._thread.db.execute("BEGIN")
+
+    def end(self) -> None:
+        self._thread.db.execute("ROLLBACK")
+
+    def ask(self, query: Query[T]) -> T:
+        if self._clock.monotonic() > self._until:
+            raise LedgerBusyError("reading took too long", hint="Ask for less at once.")
         try:
-            return await aiosqlite.connect(
-                reader_uri(self._path), uri=True, isolation_level=None, timeout=5, cached_statements=256
-            )
+            rows = self._thread.db.execute(query.sql, query.params).fetchall()
         except sqlite3.Error as error:
-            raise in_our_words(error) from error
+            raise _of_another_version(error) or in_our_words(error) from error
+        return query.read(rows)
+
+    def abandon(self) -> None:
+        """Let what still runs end soon: the statement now, and a plan before its next one."""
+        self._until = float("-inf")
+        self._thread.interrupt()
+
+
+class _ReadingThread:
+    """A read-only connection and the thread it lives in."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pmm-reader")
+        self._db: sqlite3.Connection | None = None
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """The connection, for whoever runs in its thread."""
+        if self._db is None:
+            try:
+                self._db = connect_reader(self._path)
+            except sqlite3.Error as error:
+                raise in_our_words(error) from error
+        return self._db
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run something in the thread; a cancelled caller does not stop it."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def interrupt(self) -> None:
+        """Stop the statement that runs, from outside."""
+        with suppress(sqlite3.Error):
+            if self._db is not None:
+                self._db.interrupt()
+
+    async def aclose(self) -> None:
+        """Close the connection after what still runs, and end the thread."""
+        with suppress(sqlite3.Error):
+            if self._db is not None:
+                await self.run(self._db.close)
+        self._thread.shutdown(wait=False)
 
 
 def _of_another_version(error: sqlite3.Error) -> RebuildingError | None:
@@ -99,9 +156,3 @@ def _of_another_version(error: sqlite3.Error) -> RebuildingError | None:
         "the read tables are those of another version of the program",
         hint="They are brought up to date when the ledger is open for writing. Try again in a moment.",
     )
-
-
-async def _discard(db: aiosqlite.Connection) -> None:
-    with suppress(sqlite3.Error, ValueError):
-        await db.interrupt()
-        await db.close()

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import log
 from typing import Final
 
-from pmm_mcp.ports import Query, Row, SqlValue, View
+from pmm_mcp.ports import Plan, Query, Row, SqlValue
 from pmm_mcp.queries.rows import column, named
 from pmm_mcp.retrieval.scope import Filters, Found, Heading, Neighbour
 from pmm_mcp.retrieval.sqlite.conditions import conditions_of
@@ -26,65 +26,84 @@ _WITH_NEIGHBOURS: Final = "('message', 'evidence', 'claim', 'commitment', 'refle
 class SqliteSurroundings:
     """The `Surroundings` of documents in the read tables."""
 
-    async def speakers(self, view: View, *, anchors: Sequence[str] | None) -> tuple[str, ...]:
-        """Return who speaks at these places, those who say most first."""
-        return await view.ask(_speakers_at(anchors))
+    def speakers(self, *, anchors: Sequence[str] | None) -> Query[tuple[str, ...]]:
+        """Ask who speaks at these places, those who say most first."""
+        where, params = _at(anchors, word="WHERE")
+        return Query(
+            f"SELECT speaker FROM speakers {where} GROUP BY speaker ORDER BY SUM(total) DESC, speaker "
+            f"LIMIT {SPEAKERS_MAX}",
+            params,
+            column,
+        )
 
-    async def headings(
-        self, view: View, terms: Sequence[str], *, anchors: Sequence[str] | None
-    ) -> Mapping[Heading, int]:
-        """Return the headings that hold some of these terms, best first, with their share of the question.
+    def headings(self, terms: Sequence[str], *, anchors: Sequence[str] | None) -> Plan[Mapping[Heading, int]]:
+        """Find the headings that hold some of these terms, best first, with their share of the question.
 
         A term weighs the more the fewer headings hold it; shares are in millionths.
         """
         if not terms:
             return {}
-        counts = await view.ask(_occurrences(terms, anchors))
+        counts: tuple[int, ...] = yield _occurrences(terms, anchors)
         weights = {
             term: round(MILLION * log(1 + HEADINGS_MAX / max(1, count)))
             for term, count in zip(terms, counts, strict=True)
         }
         held = [term for term, count in zip(terms, counts, strict=True) if 0 < count <= HEADINGS_MAX]
-        return await view.ask(_holding(held, weights, anchors)) if held else {}
+        if not held:
+            return {}
+        found: Mapping[Heading, int] = yield _holding(held, weights, anchors)
+        return found
 
-    async def under(
-        self, view: View, headings: Collection[Heading], *, anchors: Sequence[str] | None, filters: Filters
-    ) -> tuple[Found, ...]:
-        """Return the first documents under these headings, as far as the filters let them through."""
-        return await view.ask(_under(headings, anchors, filters))
+    def under(
+        self, headings: Collection[Heading], *, anchors: Sequence[str] | None, filters: Filters
+    ) -> Query[tuple[Found, ...]]:
+        """Ask for the first documents under these headings, as far as the filters let them through."""
+        conditions, params = conditions_of(anchors, filters)
+        parts: list[str] = []
+        more: dict[str, SqlValue] = {}
+        for n, heading in enumerate(headings):
+            if heading.doc:
+                parts.append(f"SELECT :h{n} AS doc")
+                more[f"h{n}"] = heading.doc
+            else:
+                parts.append(
+                    f"SELECT * FROM (SELECT doc FROM documents WHERE anchor = :h{n}a "
+                    f"AND conversation = :h{n}c AND day = :h{n}d ORDER BY doc "
+                    f"LIMIT {DOCUMENTS_OF_A_HEADING})"
+                )
+                more |= {f"h{n}a": heading.anchor, f"h{n}c": heading.conversation, f"h{n}d": heading.day}
+        return Query(_described(" UNION ".join(parts), conditions), {**params, **more}, _found)
 
-    async def described(
-        self, view: View, docs: Collection[int], *, anchors: Sequence[str] | None, filters: Filters
-    ) -> tuple[Found, ...]:
-        """Return documents by seq, as far as the filters let them through."""
-        return await view.ask(_by_seq(docs, anchors, filters))
+    def described(
+        self, docs: Collection[int], *, anchors: Sequence[str] | None, filters: Filters
+    ) -> Query[tuple[Found, ...]]:
+        """Ask for documents by seq, as far as the filters let them through."""
+        conditions, params = conditions_of(anchors, filters)
+        chosen = "SELECT value AS doc FROM json_each(:docs)"
+        return Query(_described(chosen, conditions), {**params, "docs": json.dumps(sorted(docs))}, _found)
 
-    async def neighbours(
-        self, view: View, docs: Collection[int], *, anchors: Sequence[str] | None, filters: Filters
-    ) -> tuple[Neighbour, ...]:
-        """Return what stands beside documents in their conversations, as the filters let it through."""
-        return await view.ask(_neighbours(docs, anchors, filters))
-
-    async def passages(self, view: View, docs: Collection[int]) -> Mapping[int, str]:
-        """Return how documents begin."""
-        first = "SELECT value * 1000 FROM json_each(:docs)"
-        return await view.ask(
-            Query(
-                f"SELECT id / 1000, body FROM passages WHERE id IN ({first})",
-                {"docs": json.dumps(sorted(docs))},
-                lambda rows: dict(rows),
-            )
+    def neighbours(
+        self, docs: Collection[int], *, anchors: Sequence[str] | None, filters: Filters
+    ) -> Query[tuple[Neighbour, ...]]:
+        """Ask what stands beside documents in their conversations, as the filters let it through."""
+        conditions, params = conditions_of(anchors, filters)
+        sides = " UNION ALL ".join(
+            f"SELECT s.doc AS of, {side} AS side, (SELECT json_group_array(doc) FROM (SELECT n.doc AS doc "
+            "FROM documents AS n WHERE n.anchor = s.anchor AND n.conversation = s.conversation "
+            f"AND n.doc {comparison} s.doc AND n.kind IN {_WITH_NEIGHBOURS} ORDER BY n.doc {order} "
+            f"LIMIT {REACH})) AS docs FROM seeds AS s"
+            for side, comparison, order in ((-1, "<", "DESC"), (1, ">", "ASC"))
         )
-
-
-def _speakers_at(anchors: Sequence[str] | None) -> Query[tuple[str, ...]]:
-    where, params = _at(anchors, word="WHERE")
-    return Query(
-        f"SELECT speaker FROM speakers {where} GROUP BY speaker ORDER BY SUM(total) DESC, speaker "
-        f"LIMIT {SPEAKERS_MAX}",
-        params,
-        column,
-    )
+        return Query(
+            "WITH seeds AS MATERIALIZED (SELECT d.doc, d.anchor, d.conversation FROM json_each(:docs) AS j "
+            "CROSS JOIN documents AS d ON d.doc = j.value "
+            f"WHERE d.conversation <> '' AND d.kind IN {_WITH_NEIGHBOURS}), sides AS MATERIALIZED ({sides}) "
+            "SELECT s.of, s.side * (j.key + 1), d.doc, d.anchor, d.conversation, d.speaker, d.status, "
+            "COALESCE(d.day, '') FROM sides AS s CROSS JOIN json_each(s.docs) AS j "
+            f"CROSS JOIN documents AS d ON d.doc = j.value WHERE 1 = 1 {conditions}",
+            {**params, "docs": json.dumps(sorted(docs))},
+            lambda rows: tuple(Neighbour(*row) for row in rows),
+        )
 
 
 def _occurrences(terms: Sequence[str], anchors: Sequence[str] | None) -> Query[tuple[int, ...]]:
@@ -116,59 +135,6 @@ def _holding(
             Heading(anchor, conversation, day, doc): MILLION * weight // total
             for anchor, conversation, day, doc, weight in rows
         },
-    )
-
-
-def _under(
-    headings: Collection[Heading], anchors: Sequence[str] | None, filters: Filters
-) -> Query[tuple[Found, ...]]:
-    conditions, params = conditions_of(anchors, filters)
-    parts: list[str] = []
-    more: dict[str, SqlValue] = {}
-    for n, heading in enumerate(headings):
-        if heading.doc:
-            parts.append(f"SELECT :h{n} AS doc")
-            more[f"h{n}"] = heading.doc
-        else:
-            parts.append(
-                f"SELECT * FROM (SELECT doc FROM documents WHERE anchor = :h{n}a AND conversation = :h{n}c "
-                f"AND day = :h{n}d ORDER BY doc LIMIT {DOCUMENTS_OF_A_HEADING})"
-            )
-            more |= {f"h{n}a": heading.anchor, f"h{n}c": heading.conversation, f"h{n}d": heading.day}
-    return Query(_described(" UNION ".join(parts), conditions), {**params, **more}, _found)
-
-
-def _by_seq(
-    docs: Collection[int], anchors: Sequence[str] | None, filters: Filters
-) -> Query[tuple[Found, ...]]:
-    conditions, params = conditions_of(anchors, filters)
-    chosen = "SELECT value AS doc FROM json_each(:docs)"
-    return Query(_described(chosen, conditions), {**params, "docs": json.dumps(sorted(docs))}, _found)
-
-
-def _neighbours(
-    docs: Collection[int], anchors: Sequence[str] | None, filters: Filters
-) -> Query[tuple[Neighbour, ...]]:
-    conditions, params = conditions_of(anchors, filters)
-    beside = " UNION ALL ".join(
-        "SELECT s.doc AS doc, (SELECT n.doc FROM documents AS n WHERE n.anchor = s.anchor "
-        f"AND n.conversation = s.conversation AND n.doc {comparison} s.doc "
-        f"AND n.kind IN {_WITH_NEIGHBOURS} ORDER BY n.doc {order} LIMIT 1 OFFSET {distance - 1}) "
-        f"AS neighbour, {distance} AS distance FROM seeds AS s"
-        for comparison, order in (("<", "DESC"), (">", "ASC"))
-        for distance in range(1, REACH + 1)
-    )
-    return Query(
-        "WITH seeds AS MATERIALIZED (SELECT d.doc, d.anchor, d.conversation FROM json_each(:docs) AS j "
-        "CROSS JOIN documents AS d ON d.doc = j.value "
-        f"WHERE d.conversation <> '' AND d.kind IN {_WITH_NEIGHBOURS}) "
-        f"SELECT b.doc, b.distance, {_DOCUMENT}, '', COALESCE(d.day, '') FROM ({beside}) AS b "
-        f"CROSS JOIN documents AS d ON d.doc = b.neighbour WHERE 1 = 1 {conditions}",
-        {**params, "docs": json.dumps(sorted(docs))},
-        lambda rows: tuple(
-            Neighbour(doc, distance, found)
-            for (doc, distance, *_), found in zip(rows, _found([row[2:] for row in rows]), strict=True)
-        ),
     )
 
 

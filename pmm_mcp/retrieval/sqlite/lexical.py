@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from pmm_mcp.ports import Query, Row, View
+from pmm_mcp.ports import Plan, Query, Row
 from pmm_mcp.queries import counters
 from pmm_mcp.retrieval.grammar import SearchText
 from pmm_mcp.retrieval.scope import CANDIDATES, Filters, Found
@@ -35,30 +35,26 @@ WHERE 1 = 1 {conditions} LIMIT :limit
 class FtsLexical:
     """A `Lexical` on the passages table and its index."""
 
-    async def search(
+    def search(
         self,
-        view: View,
         search: SearchText,
         *,
         anchors: Sequence[str] | None,
         filters: Filters,
         limit: int = CANDIDATES,
-    ) -> tuple[Found, ...]:
-        """Return the documents with the best passages, best first; ties by seq."""
-        if len(search.terms) > 1 and await view.ask(counters.documents(None)) > MANY_DOCUMENTS:
-            occurrences = await view.ask(_occurrences(search.terms))
+    ) -> Plan[tuple[Found, ...]]:
+        """Find the documents with the best passages, best first; ties by seq."""
+        documents: int = yield counters.documents(None)
+        if documents > MANY_DOCUMENTS and len(search.terms) > 1:
+            occurrences: tuple[int, ...] = yield _occurrences(search.terms)
             search = replace(search, terms=_rarest(search.terms, occurrences, most=_postings(limit)))
         match = match_expression(search)
         if match is None:
             return ()
         conditions, params = conditions_of(anchors, filters)
-        return await view.ask(
-            Query(
-                _FOUND.format(conditions=conditions),
-                {**params, "match": match, "limit": limit},
-                _scaled,
-            )
-        )
+        params |= {"match": match, "limit": limit}
+        found: tuple[Found, ...] = yield Query(_FOUND.format(conditions=conditions), params, _scaled)
+        return found
 
 
 def _occurrences(terms: Sequence[str]) -> Query[tuple[int, ...]]:

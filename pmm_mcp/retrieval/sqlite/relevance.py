@@ -6,7 +6,7 @@ from typing import Final
 
 from pmm_mcp.domain.tiers import Status, Tier
 from pmm_mcp.domain.words import GOVERNED_TERM
-from pmm_mcp.ports import Query, Row, SqlValue, View
+from pmm_mcp.ports import Plan, Query, Row, SqlValue
 from pmm_mcp.queries.rows import named
 from pmm_mcp.retrieval.grammar import SearchText
 from pmm_mcp.retrieval.relevance import (
@@ -68,20 +68,23 @@ _HITS: Final = (
 class FtsRelevance:
     """A `Relevance` on the passages table and its index."""
 
-    async def rank(self, view: View, terms: Sequence[str], *, among: Among) -> Ranking:
-        """Return what is about these terms, by their share of the question or of the statement; ties by seq.
+    def rank(self, terms: Sequence[str], *, among: Among) -> Plan[Ranking]:
+        """Find what is about these terms, by their share of the question or of the statement; ties by seq.
 
         Where many items hold them, only the rarest terms are looked for.
         """
         terms = [term for term in terms if term != GOVERNED_TERM]  # All of them hold that.
         if not terms:
             return Ranking()
-        items, *counts = await view.ask(_occurrences(terms))
+        items, *counts = yield _occurrences(terms)
         occurrences = dict(zip(terms, counts, strict=True))
         kept = _rarest(occurrences)
         weights = weights_of({term: occurrences[term] for term in kept}, items=items)
         held = [term for term in kept if occurrences[term]]
-        return await view.ask(_ranked(held, weights, among)) if held else Ranking()
+        if not held:
+            return Ranking()
+        ranking: Ranking = yield _ranked(held, weights, among)
+        return ranking
 
 
 def _occurrences(terms: Sequence[str]) -> Query[tuple[int, ...]]:

@@ -1,22 +1,23 @@
 """Finding cards by their evidence: what was seen is searched, and its links lead to what is believed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from pmm_mcp.context.quoting import one_line
+from pmm_mcp.domain.anchors import Anchor
 from pmm_mcp.domain.errors import InvalidArgumentError
 from pmm_mcp.domain.events.memory import Domain
 from pmm_mcp.domain.ids import public_id
 from pmm_mcp.domain.knowledge import Item
 from pmm_mcp.domain.names import name
-from pmm_mcp.domain.records import Call
+from pmm_mcp.domain.records import Call, Recorded
 from pmm_mcp.domain.sizes import cut, fitting
 from pmm_mcp.domain.tiers import GLOSSES, Role
-from pmm_mcp.ports import Ledger, View
+from pmm_mcp.ports import Ledger, Plan
 from pmm_mcp.queries import events, knowledge, memory
 from pmm_mcp.queries.knowledge import Link
-from pmm_mcp.retrieval.grammar import plain
+from pmm_mcp.retrieval.grammar import SearchText, plain
 from pmm_mcp.retrieval.scope import Filters, Lexical
 from pmm_mcp.services.results import Part, Result
 
@@ -87,14 +88,8 @@ class RetrieveService:
         search = plain(query)
         async with self.ledger.reader.view() as view:
             head = await view.ask(events.head())
-            found = await self.lexical.search(
-                view, search, anchors=anchors, filters=Filters(kinds=("evidence",)), limit=EVIDENCE_MAX
-            )
-            hits = {hit.doc: hit.score for hit in found}
-            links = await view.ask(knowledge.cards_linked(list(hits), anchors=anchors))
-            scores = _scores(links, hits)
-            chosen = await _best(view, scores, domain=domain.strip(), field=wanted_field, top_k=top_k)
-            cards = await _shown(view, chosen, scores, hits)
+            wanted = _Wanted(search, anchors, domain.strip(), wanted_field, top_k)
+            cards = await view.carry_out(self._found(wanted))
         notice = None
         if search.empty:
             notice = "the query holds no words, so nothing was searched"
@@ -102,19 +97,40 @@ class RetrieveService:
             notice = "no active card has evidence about this here"
         return CardsFound(cards=fitting(cards, bytes_max=CARDS_BYTES, least=1), notice=notice, head=head)
 
+    def _found(self, wanted: "_Wanted") -> Plan[list[CardFound]]:
+        found = yield from self.lexical.search(
+            wanted.search, anchors=wanted.anchors, filters=Filters(kinds=("evidence",)), limit=EVIDENCE_MAX
+        )
+        hits = {hit.doc: hit.score for hit in found}
+        links: Sequence[Link] = yield knowledge.cards_linked(list(hits), anchors=wanted.anchors)
+        scores = _scores(links, hits)
+        chosen = yield from _best(scores, wanted)
+        return (yield from _shown(chosen, scores, hits))
 
-async def _best(view: View, scores: Mapping[int, int], *, domain: str, field: str, top_k: int) -> list[Item]:
-    """Return the best cards of a domain and a field, a few at a time: most are never looked at."""
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    search: SearchText
+    anchors: Sequence[Anchor]
+    domain: str
+    field: str
+    top_k: int
+
+
+def _best(scores: Mapping[int, int], wanted: _Wanted) -> Plan[list[Item]]:
+    """Find the best cards of a domain and a field, a few at a time: most are never looked at."""
     ranked = sorted(scores, key=lambda item: (-scores[item], item))
     best: list[Item] = []
     for first in range(0, len(ranked), LOADED_AT_ONCE):
         some = ranked[first : first + LOADED_AT_ONCE]
-        items = await view.ask(knowledge.at(some))
+        items: Mapping[int, Item] = yield knowledge.at(some)
         found = (items[seq] for seq in some if seq in items)
-        best += [one for one in found if domain in ("", one.domain) and field in ("", one.field)]
-        if len(best) >= top_k:
+        best += [
+            one for one in found if wanted.domain in ("", one.domain) and wanted.field in ("", one.field)
+        ]
+        if len(best) >= wanted.top_k:
             break
-    return best[:top_k]
+    return best[: wanted.top_k]
 
 
 def _scores(links: Sequence[Link], hits: Mapping[int, int]) -> dict[int, int]:
@@ -129,14 +145,16 @@ def _scores(links: Sequence[Link], hits: Mapping[int, int]) -> dict[int, int]:
     }
 
 
-async def _shown(
-    view: View, items: Sequence[Item], scores: Mapping[int, int], hits: Mapping[int, int]
-) -> list[CardFound]:
+def _shown(
+    items: Sequence[Item], scores: Mapping[int, int], hits: Mapping[int, int]
+) -> Plan[list[CardFound]]:
     seqs = [item.item for item in items]
-    links = await view.ask(knowledge.links(seqs))
-    births = await view.ask(events.by_seqs(seqs))
-    contested = await view.ask(knowledge.contested(seqs))
-    rows = await view.ask(memory.evidence_by(sorted({link.evidence for link in links})))
+    links: Sequence[Link] = yield knowledge.links(seqs)
+    births: Mapping[int, Recorded] = yield events.by_seqs(seqs)
+    contested: Collection[int] = yield knowledge.contested(seqs)
+    rows: Mapping[int, memory.EvidenceRow] = yield memory.evidence_by(
+        sorted({link.evidence for link in links})
+    )
     cards = []
     for item in items:
         of_card = [link for link in links if link.item == item.item]

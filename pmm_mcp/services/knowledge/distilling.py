@@ -17,9 +17,9 @@ from pmm_mcp.domain.names import name
 from pmm_mcp.domain.records import Call, Draft, Recorded
 from pmm_mcp.domain.tiers import GLOSSES, Role, Status, Tier, parse_tier, tier_above
 from pmm_mcp.domain.words import compare_words
-from pmm_mcp.ports import Ledger, Transaction, View
+from pmm_mcp.ports import Ledger, Plan, Transaction, View
 from pmm_mcp.queries import events, knowledge
-from pmm_mcp.queries.plans import Plan, carried_out, carry_out
+from pmm_mcp.queries.plans import carry_out
 from pmm_mcp.retrieval.grammar import plain
 from pmm_mcp.retrieval.scope import Filters, Lexical
 from pmm_mcp.services.boundary import Boundary, masked_names
@@ -100,7 +100,7 @@ class DistillService:
         proposed = _Proposed(event=event, texts=texts, call=call)
         async with self.ledger.reader.view() as view:
             similar = await self._similar(view, texts["statement"].value, call)
-            rehearsed = await carried_out(view, proposed.plan()) if given.dry_run else None
+            rehearsed = await view.carry_out(proposed.plan()) if given.dry_run else None
             head = await view.ask(events.head())
         if rehearsed is None:
             result = await self.ledger.write(proposed.write, call=call, again=proposed.again)
@@ -141,9 +141,8 @@ class DistillService:
         return texts
 
     async def _similar(self, view: View, statement: str, call: Call) -> list[Ref]:
-        found = await self.lexical.search(
-            view, plain(statement), anchors=call.place.visible, filters=Filters(kinds=("knowledge",))
-        )
+        places, filters = call.place.visible, Filters(kinds=("knowledge",))
+        found = await view.carry_out(self.lexical.search(plain(statement), anchors=places, filters=filters))
         items = await view.ask(knowledge.at([hit.doc for hit in found[: 4 * SIMILAR_MAX]]))
         alike = [
             (compare_words(statement, item.statement), item.item, item.statement)

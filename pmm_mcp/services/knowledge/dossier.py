@@ -14,10 +14,9 @@ from pmm_mcp.domain.records import Recorded
 from pmm_mcp.domain.reviews import proposal_digest
 from pmm_mcp.domain.sizes import fitting
 from pmm_mcp.domain.tiers import Role, active_status
-from pmm_mcp.ports import Signatures
+from pmm_mcp.ports import Plan, Signatures
 from pmm_mcp.queries import events, knowledge, memory, reviews
 from pmm_mcp.queries.memory import EvidenceRow
-from pmm_mcp.queries.plans import Plan
 from pmm_mcp.services.knowledge.genuine import is_genuine, taught
 from pmm_mcp.services.knowledge.sameness import said_here, spoken_against
 from pmm_mcp.services.results import Ref, beginning

@@ -8,10 +8,9 @@ from pmm_mcp.domain.events.review import ReviewRecorded, TeachingSigned
 from pmm_mcp.domain.records import Recorded
 from pmm_mcp.domain.reviews import YOUNG_US, signed_bytes
 from pmm_mcp.domain.times import microseconds
-from pmm_mcp.ports import Signatures
+from pmm_mcp.ports import Plan, Signatures
 from pmm_mcp.queries import events, reviews
 from pmm_mcp.queries.memory import EvidenceRow
-from pmm_mcp.queries.plans import Plan
 
 
 def is_genuine(review: reviews.Review, *, signatures: Signatures) -> Plan[bool]:

@@ -20,7 +20,6 @@ from pmm_mcp.domain.tiers import GLOSSES, ReasonType, Status, Tier, active_statu
 from pmm_mcp.ports import Clock, Ledger, Signatures, View
 from pmm_mcp.queries import events, knowledge, reviews
 from pmm_mcp.queries.knowledge import Listing
-from pmm_mcp.queries.plans import carried_out
 from pmm_mcp.services.knowledge.dossier import Proposal, dossier_of
 from pmm_mcp.services.results import Part, Result
 
@@ -200,7 +199,7 @@ class KnowledgeListService:
                 now_us=self.clock.now_us(),
                 signatures=self.signatures,
             )
-            dossier = await carried_out(view, plan)
+            dossier = await view.carry_out(plan)
             codes = {reason.code for reason in judge(dossier.case).reasons}
             if "verification_short" in codes and "supporting_short" not in codes:
                 kept.append(item)

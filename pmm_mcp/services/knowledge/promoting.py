@@ -17,7 +17,7 @@ from pmm_mcp.domain.records import Actor, Call, Recorded
 from pmm_mcp.domain.tiers import ReasonType, Role, Status, active_status
 from pmm_mcp.ports import Clock, Ledger, Signatures, Transaction
 from pmm_mcp.queries import events, knowledge
-from pmm_mcp.queries.plans import carried_out, carry_out
+from pmm_mcp.queries.plans import carry_out
 from pmm_mcp.services.boundary import Boundary
 from pmm_mcp.services.knowledge.dossier import (
     Dossier,
@@ -82,7 +82,7 @@ class PromoteService:
         proposal = _proposal(item_id, verification_refs)
         async with self.ledger.reader.view() as view:
             plan = dossier_of(proposal, now_us=self.clock.now_us(), signatures=self.signatures)
-            dossier = await carried_out(view, plan)
+            dossier = await view.carry_out(plan)
             head = await view.ask(events.head())
         target = _target(dossier.item, target_status)
         verdict = judge(dossier.case)

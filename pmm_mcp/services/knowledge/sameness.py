@@ -7,8 +7,8 @@ from typing import Final
 from pmm_mcp.domain.anchors import Anchor
 from pmm_mcp.domain.knowledge import Item
 from pmm_mcp.domain.tiers import Role, Status
+from pmm_mcp.ports import Plan
 from pmm_mcp.queries import knowledge
-from pmm_mcp.queries.plans import Plan
 
 _GONE: Final = frozenset({Status.DEMOTED, Status.RETIRED})
 
