@@ -46,6 +46,8 @@ class StaticEmbedder:
             EmbedderUnavailableError: a package is not installed, or its files are not where they were.
 
         """
+        if len(texts) == 1 and self._is_loaded:
+            return self._embed(texts)  # A change of threads takes longer than one text.
         return await asyncio.to_thread(self._embed, texts)
 
     async def aclose(self) -> None:
@@ -56,10 +58,14 @@ class StaticEmbedder:
 
         table, tokenizer = self._table, self._tokenizer
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
-        for n, found in enumerate(tokenizer.encode_batch(list(texts), add_special_tokens=False)):
+        for n, found in enumerate(_encoded(tokenizer, texts)):
             if found.ids:
                 vectors[n] = table[found.ids[:TOKENS_MAX]].mean(axis=0, dtype=np.float32)
         return quantised(vectors)
+
+    @property
+    def _is_loaded(self) -> bool:
+        return {"_table", "_tokenizer"} <= self.__dict__.keys()
 
     @cached_property
     def _folder(self) -> Path:
@@ -99,3 +105,9 @@ class StaticEmbedder:
         tokenizer.no_padding()
         tokenizer.no_truncation()
         return tokenizer
+
+
+def _encoded(tokenizer: Any, texts: Sequence[str]) -> Sequence[Any]:
+    if len(texts) == 1:  # For a batch it wakes threads of its own.
+        return (tokenizer.encode(texts[0], add_special_tokens=False),)
+    return tokenizer.encode_batch(list(texts), add_special_tokens=False)  # type: ignore[no-any-return]

@@ -38,6 +38,7 @@ class _Field:
     found: dict[int, Found]
     who: People
     compared: Compared | None = None
+    meanings: dict[int, int] = field(default_factory=dict)
     headings: Mapping[Heading, int] = field(default_factory=dict)
     beside: Sequence[Neighbour] = ()
 
@@ -48,14 +49,14 @@ class _Field:
 
     def seeds(self) -> list[int]:
         """Return the documents that say most by themselves: what stands beside them may be meant."""
-        near = self._meanings(self.found)
-        says = {doc: hit.score + near.get(doc, 0) for doc, hit in self.found.items()}
-        return sorted(says, key=lambda doc: (-says[doc], doc))[:SEEDS]
+        self._compare(self.found)
+        says = {doc: hit.score + self.meanings.get(doc, 0) for doc, hit in self.found.items()}
+        return sorted(sorted(says), key=says.__getitem__, reverse=True)[:SEEDS]
 
     def players(self, anchors: Sequence[str] | None) -> dict[int, Player]:
         """Return what ranks them."""
         known: dict[int, Found | Neighbour] = {one.doc: one for one in self.beside} | self.found
-        near = self._meanings(known)
+        self._compare(known)
         distance = {anchor: n for n, anchor in enumerate(anchors or ())}
         speaker = self.who.speaker or None
         players: dict[int, Player] = {}
@@ -66,7 +67,7 @@ class _Field:
                 (one.anchor, one.conversation) if one.conversation else None,
                 hit.score if hit else 0,
                 self._heading(one) if self.headings else 0,
-                near.get(doc, 0),
+                self.meanings.get(doc, 0),
                 is_of_speaker=speaker is not None and one.speaker == speaker,
                 is_directive=hit is not None and hit.passage[:16].lower().startswith(_DIRECTIVES),
                 is_believed=one.status is not None and one.status in ACTIVE,
@@ -74,33 +75,26 @@ class _Field:
             )
         return players
 
-    def _meanings(self, docs: Collection[int]) -> Mapping[int, int]:
+    def _compare(self, docs: Collection[int]) -> None:
+        """Compare those that have not been compared yet with the question."""
         if self.compared is None:
-            return {}
+            return
         weight = self.compared.weight
-        return {doc: round(weight * cosine) for doc, cosine in self.compared.cosines(docs).items()}
+        cosines = self.compared.cosines([doc for doc in docs if doc not in self.meanings])
+        for doc, cosine in cosines.items():
+            self.meanings[doc] = round(weight * cosine)
 
     def _heading(self, hit: Found | Neighbour) -> int:
         shared = Heading(hit.anchor, hit.conversation, hit.day)
         own = Heading(hit.anchor, "", "", hit.doc)
         return max(self.headings.get(shared, 0), self.headings.get(own, 0))
 
-    def pairs(self, distance: int) -> list[tuple[int, int]]:
-        """Return which of them stand so far from each other, each pair once.
-
-        What stands one and two apart from a document on the same side stands beside each other.
-        """
+    def stretches(self) -> Collection[Mapping[int, int]]:
+        """Return what stands beside each seed, by its place there; the seed stands at 0."""
         stretches: dict[int, dict[int, int]] = {}
         for one in self.beside:
             stretches.setdefault(one.of, {0: one.of})[one.place] = one.doc
-        return sorted(
-            {
-                (stretch[place], stretch[place + distance])
-                for stretch in stretches.values()
-                for place in stretch
-                if place + distance in stretch
-            }
-        )
+        return stretches.values()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +133,9 @@ class Finder:
         if not (search.phrases or search.excluded):
             yield from self._join(play, asked, anchors=anchors, filters=filters)
         players = play.players(anchors)
-        ranked = fuse(players, next_to=play.pairs(1), near=play.pairs(2), weights=self.weights, limit=limit)
+        stretches = play.stretches()
+        next_to, near = _pairs(stretches, apart=1), _pairs(stretches, apart=2)
+        ranked = fuse(players, next_to=next_to, near=near, weights=self.weights, limit=limit)
         unknown = [one.doc for one in ranked if one.doc not in play.found]
         if unknown:
             play.enter((yield self.around.described(unknown, anchors=anchors, filters=filters)))
@@ -159,6 +155,16 @@ class Finder:
             play.enter((yield self.around.described(new, anchors=anchors, filters=filters)))
         if seeds := play.seeds():
             play.beside = yield self.around.neighbours(seeds, anchors=anchors, filters=filters)
+
+
+def _pairs(stretches: Collection[Mapping[int, int]], *, apart: int) -> Collection[tuple[int, int]]:
+    """Return which documents stand so far from each other, each pair once."""
+    return {
+        (doc, stretch[place + apart])
+        for stretch in stretches
+        for place, doc in stretch.items()
+        if place + apart in stretch
+    }
 
 
 def _shown(hit: Found, player: Player, ranked: Ranked) -> Found:

@@ -84,16 +84,15 @@ def fuse(
     own = {doc: _own(player, weights) for doc, player in players.items()}
     around = dict.fromkeys(players, 0.0)
     for pairs, weight in ((next_to, weights.next_to), (near, weights.near)):
-        for one, other in pairs:
-            around[one] += weight * own[other]
-            around[other] += weight * own[one]
+        for doc, beside in _sums(pairs, own).items():
+            around[doc] += weight * beside
     factors = {doc: _factor(player, weights) for doc, player in players.items()}
     total = {doc: (own[doc] + around[doc]) * factor for doc, factor in factors.items()}
     together = _together(players, total, weights)
     final = {doc: total[doc] + together.get(player.conversation, 0.0) for doc, player in players.items()}
     best = max(final.values(), default=0.0) or 1.0
     scores = {doc: round(MILLION * score / best) for doc, score in final.items()}
-    order = sorted(scores, key=lambda doc: (-scores[doc], doc))[:limit]
+    order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:limit]
 
     def steps(player: Player) -> Mapping[str, int]:
         return {
@@ -115,8 +114,19 @@ def total_of(steps: Mapping[str, int]) -> int:
     return round(own * steps["factor"] / MILLION) + steps["conversation"]
 
 
-def _own(player: Player, weights: Weights) -> float:
-    return player.lexical + weights.heading * player.heading + weights.meaning * max(0, player.meaning)
+def _own(player: Player, weights: Weights) -> int:
+    """Return what a document says by itself: a whole number, so that sums do not depend on their order."""
+    near = player.meaning if player.meaning > 0 else 0
+    return round(player.lexical + weights.heading * player.heading + weights.meaning * near)
+
+
+def _sums(pairs: Collection[tuple[int, int]], own: Mapping[int, int]) -> Mapping[int, int]:
+    """Return for each document what those say together that it stands in a pair with."""
+    sums: dict[int, int] = {}
+    for one, other in pairs:
+        sums[one] = sums.get(one, 0) + own[other]
+        sums[other] = sums.get(other, 0) + own[one]
+    return sums
 
 
 def _factor(player: Player, weights: Weights) -> float:
