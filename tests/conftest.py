@@ -41,7 +41,7 @@ def blockbuster(request: pytest.FixtureRequest) -> Generator[BlockBuster | None]
 
     Threads without a loop (the writer, the readers) may block; a benchmark is left alone.
     """
-    if request.node.get_closest_marker("bench"):
+    if any(request.node.get_closest_marker(mark) for mark in ("bench", "finding")):
         yield None
         return
     with blockbuster_ctx("pmm_mcp") as buster:

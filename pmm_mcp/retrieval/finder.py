@@ -40,6 +40,7 @@ class _Field:
     compared: Compared | None = None
     meanings: dict[int, int] = field(default_factory=dict)
     headings: Mapping[Heading, int] = field(default_factory=dict)
+    seeds: Sequence[int] = ()
     beside: Sequence[Neighbour] = ()
 
     def enter(self, more: Sequence[Found]) -> None:
@@ -47,13 +48,15 @@ class _Field:
         for hit in more:
             self.found.setdefault(hit.doc, hit)
 
-    def seeds(self) -> list[int]:
+    def best(self) -> list[int]:
         """Return the documents that say most by themselves: what stands beside them may be meant."""
         self._compare(self.found)
         says = {doc: hit.score + self.meanings.get(doc, 0) for doc, hit in self.found.items()}
         return sorted(sorted(says), key=says.__getitem__, reverse=True)[:SEEDS]
 
-    def players(self, anchors: Sequence[str] | None) -> dict[int, Player]:
+    def players(
+        self, stretches: Mapping[int, Mapping[int, int]], anchors: Sequence[str] | None
+    ) -> dict[int, Player]:
         """Return what ranks them."""
         known: dict[int, Found | Neighbour] = {one.doc: one for one in self.beside} | self.found
         self._compare(known)
@@ -68,6 +71,7 @@ class _Field:
                 hit.score if hit else 0,
                 self._heading(one) if self.headings else 0,
                 self.meanings.get(doc, 0),
+                _ends(stretches[doc]) if doc in stretches else (0, 0) if one.conversation else (2, 2),
                 is_of_speaker=speaker is not None and one.speaker == speaker,
                 is_directive=hit is not None and hit.passage[:16].lower().startswith(_DIRECTIVES),
                 is_believed=one.status is not None and one.status in ACTIVE,
@@ -89,12 +93,12 @@ class _Field:
         own = Heading(hit.anchor, "", "", hit.doc)
         return max(self.headings.get(shared, 0), self.headings.get(own, 0))
 
-    def stretches(self) -> Collection[Mapping[int, int]]:
+    def stretches(self) -> Mapping[int, Mapping[int, int]]:
         """Return what stands beside each seed, by its place there; the seed stands at 0."""
-        stretches: dict[int, dict[int, int]] = {}
+        stretches: dict[int, dict[int, int]] = {seed: {0: seed} for seed in self.seeds}
         for one in self.beside:
-            stretches.setdefault(one.of, {0: one.of})[one.place] = one.doc
-        return stretches.values()
+            stretches[one.of][one.place] = one.doc
+        return stretches
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +136,9 @@ class Finder:
         # What must be there, or must not, only the words can say: then nothing joins them.
         if not (search.phrases or search.excluded):
             yield from self._join(play, asked, anchors=anchors, filters=filters)
-        players = play.players(anchors)
         stretches = play.stretches()
-        next_to, near = _pairs(stretches, apart=1), _pairs(stretches, apart=2)
+        players = play.players(stretches, anchors)
+        next_to, near = _pairs(stretches.values(), apart=1), _pairs(stretches.values(), apart=2)
         ranked = fuse(players, next_to=next_to, near=near, weights=self.weights, limit=limit)
         unknown = [one.doc for one in ranked if one.doc not in play.found]
         if unknown:
@@ -153,8 +157,14 @@ class Finder:
         nearest = {} if play.compared is None else play.compared.nearest()
         if new := nearest.keys() - play.found.keys():
             play.enter((yield self.around.described(new, anchors=anchors, filters=filters)))
-        if seeds := play.seeds():
-            play.beside = yield self.around.neighbours(seeds, anchors=anchors, filters=filters)
+        play.seeds = play.best()
+        if play.seeds:
+            play.beside = yield self.around.neighbours(play.seeds, anchors=anchors, filters=filters)
+
+
+def _ends(stretch: Mapping[int, int]) -> tuple[int, int]:
+    """Return how many places next to a document are empty, and how many one apart."""
+    return sum(place not in stretch for place in (-1, 1)), sum(place not in stretch for place in (-2, 2))
 
 
 def _pairs(stretches: Collection[Mapping[int, int]], *, apart: int) -> Collection[tuple[int, int]]:
@@ -169,6 +179,6 @@ def _pairs(stretches: Collection[Mapping[int, int]], *, apart: int) -> Collectio
 
 def _shown(hit: Found, player: Player, ranked: Ranked) -> Found:
     legs = [leg for leg in ("lexical", "heading", "meaning") if getattr(player, leg) > 0]
-    if ranked.steps["neighbours"]:
+    if ranked.is_beside:
         legs.append("beside")
     return hit._replace(score=ranked.score, legs=tuple(legs), steps=ranked.steps)

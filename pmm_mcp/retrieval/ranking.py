@@ -4,11 +4,11 @@ All steps are sums and factors of a few numbers a document, so that each can be 
 recomputed. What each is worth was measured (docs/benchmarks.md); none knows a name, a date or a topic.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Rises whenever the same numbers would give another order; every selection records it."""
 
 MILLION: Final = 1_000_000
@@ -29,6 +29,8 @@ class Weights:
     """Of the score of the document before, and of the one after, in the conversation."""
     near: float = 0.25
     """Of the score of the second before and after."""
+    alone: float = 1.0
+    """Of its own score, for each neighbour a document does not have: it is no worse for standing alone."""
     speaker: float = 1.8
     """Factor of what the one speaker says whom a question names, or the user where it says "I"."""
     conversation: float = 0.5
@@ -53,6 +55,8 @@ class Player:
     lexical: int = 0
     heading: int = 0
     meaning: int = 0
+    ends: tuple[int, int] = (0, 0)
+    """How many of the two places next to it, and of the two one apart, are known to be empty."""
     is_of_speaker: bool = False
     is_directive: bool = False
     is_believed: bool = False
@@ -62,10 +66,14 @@ class Player:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A document with its share of the best score, and what each step brought; all in millionths."""
+    """A document with its share of the best score, and what each step brought; all in millionths.
+
+    `is_beside` says whether anything that stands beside it brought something.
+    """
 
     doc: int
     score: int
+    is_beside: bool = False
     steps: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -86,10 +94,14 @@ def fuse(
     for pairs, weight in ((next_to, weights.next_to), (near, weights.near)):
         for doc, beside in _sums(pairs, own).items():
             around[doc] += weight * beside
+    are_beside = {doc for doc, score in around.items() if score}
+    for doc, player in players.items():
+        ends, far_ends = player.ends
+        around[doc] += weights.alone * own[doc] * (weights.next_to * ends + weights.near * far_ends)
     factors = {doc: _factor(player, weights) for doc, player in players.items()}
     total = {doc: (own[doc] + around[doc]) * factor for doc, factor in factors.items()}
     together = _together(players, total, weights)
-    final = {doc: total[doc] + together.get(player.conversation, 0.0) for doc, player in players.items()}
+    final = {doc: total[doc] + together[_conversation(player)] for doc, player in players.items()}
     best = max(final.values(), default=0.0) or 1.0
     scores = {doc: round(MILLION * score / best) for doc, score in final.items()}
     order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:limit]
@@ -101,11 +113,11 @@ def fuse(
             "meaning": round(weights.meaning * max(0, player.meaning)),
             "neighbours": round(around[player.doc]),
             "factor": round(MILLION * factors[player.doc]),
-            "conversation": round(together.get(player.conversation, 0.0)),
+            "conversation": round(together[_conversation(player)]),
             "total": round(final[player.doc]),
         }
 
-    return tuple(Ranked(doc, scores[doc], steps(players[doc])) for doc in order)
+    return tuple(Ranked(doc, scores[doc], doc in are_beside, steps(players[doc])) for doc in order)
 
 
 def total_of(steps: Mapping[str, int]) -> int:
@@ -138,18 +150,24 @@ def _factor(player: Player, weights: Weights) -> float:
     return factor * weights.belief if player.is_believed else factor
 
 
+def _conversation(player: Player) -> Hashable:
+    """Return what a document shares with those it was said with; alone, it is its own conversation."""
+    return player.conversation or player.doc
+
+
 def _together(
     players: Mapping[int, Player], total: Mapping[int, float], weights: Weights
-) -> dict[tuple[str, str] | None, float]:
-    scores: dict[tuple[str, str], list[float]] = {}
+) -> Mapping[Hashable, float]:
+    scores: dict[Hashable, list[float]] = {}
     for doc, player in players.items():
-        if player.conversation is not None:
-            scores.setdefault(player.conversation, []).append(total[doc])
+        scores.setdefault(_conversation(player), []).append(total[doc])
     return {
-        conversation: weights.conversation * _mean(sorted(found, reverse=True)[:BEST_OF_A_CONVERSATION])
+        conversation: weights.conversation * _mean(sorted(found, reverse=True), weights.alone)
         for conversation, found in scores.items()
     }
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / BEST_OF_A_CONVERSATION
+def _mean(best: Sequence[float], alone: float) -> float:
+    """Return the mean of the three best; a share of the best stands in for those there are not."""
+    missing = max(0, BEST_OF_A_CONVERSATION - len(best))
+    return (sum(best[:BEST_OF_A_CONVERSATION]) + missing * alone * best[0]) / BEST_OF_A_CONVERSATION

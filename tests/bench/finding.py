@@ -24,6 +24,7 @@ WITHOUT: Final[Mapping[str, Mapping[str, float]]] = {
     "meaning": {"meaning": 0},
     "headings": {"heading": 0},
     "neighbours": {"next_to": 0, "near": 0},
+    "standing alone": {"alone": 0},
     "speaker": {"speaker": 1},
     "conversation": {"conversation": 0},
     "directives": {"directive": 1},

@@ -50,6 +50,16 @@ def test_a_conversation_that_is_about_it_lifts_its_documents() -> None:
     assert order(Player(1, lexical=400_000), Player(2, TALK, lexical=300_000), *others)[-1] == 1
 
 
+def test_a_document_that_stands_alone_is_no_worse_than_one_among_its_equals() -> None:
+    talk = [Player(doc, TALK, lexical=500_000) for doc in (3, 4, 5, 6, 7)]
+    pairs = {"next_to": [(3, 4), (4, 5), (5, 6), (6, 7)], "near": [(3, 5), (4, 6), (5, 7)]}
+    alone = Player(1, lexical=500_000, ends=(2, 2))
+    ranked = fuse({one.doc: one for one in (alone, *talk)}, **pairs)  # type: ignore[arg-type]
+    assert [one.doc for one in ranked][:2] == [1, 5]
+    assert [one.doc for one in ranked if one.is_beside] == [5, 4, 6, 3, 7]
+    assert order(alone, *talk, **pairs, weights=Weights(alone=0))[-1] == 1
+
+
 def test_weights_can_turn_a_step_off() -> None:
     players = (Player(1, lexical=600_000), Player(2, lexical=500_000, is_of_speaker=True))
     assert order(*players, weights=Weights(speaker=1)) == [1, 2]

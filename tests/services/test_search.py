@@ -416,3 +416,17 @@ async def test_pain_31_found_text_is_data_with_its_source(tmp_path: Path) -> Non
 
     assert (item.kind, item.text, item.source) == ("evidence", hostile, "README.md of a stranger")
     assert item.anchor == mind.call.place.home
+
+
+# --------------------------------------------------------------------------------------- what stands alone
+
+
+async def test_a_note_of_its_own_is_found_before_talk_that_only_touches_it(tmp_path: Path) -> None:
+    async with mind_of(tmp_path) as mind:
+        note = await mind.record("The relay listens on port 8848.")
+        talk = mind.at(conversation="standup")
+        for said in ("is the relay up?", "the relay is up", "then restart the relay", "and the relay stays"):
+            await talk.record(said)
+        found = await mind.search("relay port")
+    assert found.results[0].id == note.id
+    assert found.results[0].matched == ["lexical"]

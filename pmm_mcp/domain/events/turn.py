@@ -71,7 +71,8 @@ class Selected(BaseModel):
     """One document that was looked at, and what each step of the ranking made of it, in millionths.
 
     `total` is (lexical + heading + meaning + neighbours) × factor + conversation, and `score` its share of
-    the best total; a `factor` of 0 means that the steps were not recorded.
+    the best total; a `factor` of 0 means that the steps were not recorded. A part of `neighbours` may stand
+    in for those that a document does not have.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
