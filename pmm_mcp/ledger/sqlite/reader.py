@@ -20,6 +20,8 @@ T = TypeVar("T")
 READERS_MAX: Final = 4
 VIEW_S: Final = 5.0
 """How long a view may live; a longer one would keep the write-ahead log from being folded in."""
+PROGRESS_STEPS: Final = 100_000
+"""After how many steps of its virtual machine, about a millisecond, SQLite asks whether to go on."""
 
 
 class SqliteView:
@@ -109,7 +111,7 @@ class _Snapshot:
     def abandon(self) -> None:
         """Let what still runs end soon: the statement now, and a plan before its next one."""
         self._until = float("-inf")
-        self._thread.interrupt()
+        self._thread.abandon()
 
 
 class _ReadingThread:
@@ -119,6 +121,7 @@ class _ReadingThread:
         self._path = path
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pmm-reader")
         self._db: sqlite3.Connection | None = None
+        self._is_abandoned = False
 
     @property
     def db(self) -> sqlite3.Connection:
@@ -128,14 +131,17 @@ class _ReadingThread:
                 self._db = connect_reader(self._path)
             except sqlite3.Error as error:
                 raise in_our_words(error) from error
+            # An interrupt stops what runs; this also stops what began the moment after it.
+            self._db.set_progress_handler(lambda: self._is_abandoned, PROGRESS_STEPS)
         return self._db
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run something in the thread; a cancelled caller does not stop it."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
-    def interrupt(self) -> None:
-        """Stop the statement that runs, from outside."""
+    def abandon(self) -> None:
+        """Stop the statement that runs, and any that would, from outside."""
+        self._is_abandoned = True
         with suppress(sqlite3.Error):
             if self._db is not None:
                 self._db.interrupt()
