@@ -40,10 +40,17 @@ def snippet(passages: Sequence[str], terms: Iterable[str]) -> Snippet:
 
 
 def _holding(asked: frozenset[str], passage: str) -> Iterator[str]:
+    """Yield the words of a passage that hold something asked for."""
+    # Most words hold none of it, which is seen at once; in other scripts a word may be written in two ways.
+    lowered = passage.lower()
+    present = tuple(term for term in asked if term in lowered) if passage.isascii() else ()
+    if passage.isascii() and not present:
+        return
     for word in _WORD.findall(passage):
-        # Most words hold none of them, and that is seen at once; other scripts may be written in two ways.
         seen = word.lower()
-        if not (seen.isascii() and not any(term in seen for term in asked)) and _stems(word) & asked:
+        if present and not any(term in seen for term in present):
+            continue
+        if _stems(word) & asked:
             yield word
 
 

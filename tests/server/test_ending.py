@@ -158,7 +158,17 @@ async def test_pain_09_the_handshake_does_not_wait_for_the_ledger(tmp_path: Path
 
 
 def test_pain_09_nothing_heavy_is_loaded_before_it_is_needed() -> None:
-    heavy = {"openai", "ollama", "typer", "rich", "numpy", "tokenizers", "pmm_mcp.cli", "pmm_mcp.server.http"}
+    heavy = {
+        "openai",
+        "ollama",
+        "typer",
+        "rich",
+        "numpy",
+        "tokenizers",
+        "onnxruntime",
+        "pmm_mcp.cli",
+        "pmm_mcp.server.http",
+    }
     code = (
         "import sys; import pmm_mcp.server.stdio as s; from pmm_mcp.server.desk import Desk;"
         "s.build_server(Desk(None), toolsets=('core', 'ledger'), read_only=False);"
