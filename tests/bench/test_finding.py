@@ -23,8 +23,8 @@ from tests.bench.conftest import Board
 from tests.bench.finding import (
     WITHOUT,
     Asked,
-    Memory,
     Question,
+    Recorded,
     ask,
     ask_naively,
     interval,
@@ -80,7 +80,7 @@ def row(
 async def ablations(
     board: Board,
     app: App,
-    memories: Sequence[Memory],
+    known: Recorded,
     questions: Sequence[Question],
     *,
     name: str,
@@ -88,7 +88,6 @@ async def ablations(
     whole: Sequence[Asked],
 ) -> None:
     """What is lost without each step."""
-    known = await recorded(app, memories)
     for what, changes in WITHOUT.items():
         asked = await ask(app, known, questions, limit=at, weights=replace(DEFAULT, **changes))
         lost = recall(asked) - recall(whole)
@@ -136,7 +135,7 @@ async def test_locomo(board: Board, scratch: Path, embedder: str) -> None:
             )
         )
         if embedder == "static":
-            await ablations(board, app, memories, headline, name="LoCoMo", at=10, whole=whole)
+            await ablations(board, app, known, headline, name="LoCoMo", at=10, whole=whole)
 
 
 @pytest.mark.parametrize("embedder", EMBEDDERS)
@@ -159,4 +158,4 @@ async def test_harbor(board: Board, scratch: Path, embedder: str) -> None:
             )
         )
         if embedder == "static":
-            await ablations(board, app, memories, questions, name="developer's memory", at=3, whole=asked)
+            await ablations(board, app, known, questions, name="developer's memory", at=3, whole=asked)
