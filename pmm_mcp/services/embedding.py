@@ -76,7 +76,11 @@ class EmbeddingService:
         return done
 
     async def run(self, *, look_s: float = LOOK_S) -> None:
-        """Keep up with what is said, until cancelled; what goes wrong is tried again later."""
+        """Keep up with what is said, until cancelled; what goes wrong is tried again later.
+
+        It rests as long as it works: whoever waits for an answer meanwhile comes first.
+        """
+        clock = asyncio.get_running_loop().time
         waited = 0.0
         while True:
             await asyncio.sleep(look_s)
@@ -85,8 +89,11 @@ class EmbeddingService:
                 embedder = self.embedders.wanted
                 if embedder is None:
                     return
+                began = clock()
                 while await self._step(embedder, least=1 if waited >= WAIT_S else ENOUGH):
                     waited = 0.0
+                    await asyncio.sleep(clock() - began)
+                    began = clock()
             except PmmError:
                 # Another process writes, the disk is full, a server is away: the words still find.
                 await asyncio.sleep(WAIT_S)
